@@ -1,0 +1,47 @@
+# make demo   index a corpus, ask multi-hop questions, show the evidence
+# make test   lint, types, doors, tests
+# Both create .venv by themselves and are safe to run again.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/uv pip install --python $(BIN)/python
+export HF_HUB_OFFLINE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types doors unit bench clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+$(BIN)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(VENV)/.app: $(BIN)/uv pyproject.toml
+	$(PIP) --quiet -e '.[app]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.app
+	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,plots,tune]'
+	@touch $@
+
+demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
+	$(BIN)/pagerag demo
+
+lint: $(VENV)/.dev ## style
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+doors: $(VENV)/.dev ## imports go one way
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest --cov --cov-fail-under=95
+
+test: lint types doors unit ## everything CI checks
+
+clean: ## remove what make created
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,85 @@
+"""The ``pagerag`` command: one file per sub-command, imported only when it is called.
+
+A command module has ``HELP`` (one line), ``EXAMPLES`` (shown by ``--help``), ``configure(parser)`` and
+``run(args) -> int``. Exit codes are in ``pagerag.cli.console``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, error
+from pagerag.errors import PageRAGError
+
+__all__ = ["COMMANDS", "main", "parser"]
+
+COMMANDS = {
+    "demo": "index a small corpus and ask it multi-hop questions",
+    "index": "read documents into a store",
+    "ask": "answer a question from a store, with its evidence path",
+    "explain": "show why each unit was chosen: text, JSON, DOT, GraphML or an HTML page",
+    "promote": "promote the pools of a file from any retriever or RAG system",
+    "stats": "what a store holds",
+    "doctor": "what is installed, what answers, and how to fix what does not",
+    "config": "show the settings and where each comes from",
+    "evaluate": "measure on a benchmark file",
+    "reproduce": "regenerate a table or figure of the paper",
+    "report": "compare runs in one HTML page",
+    "tune": "fit the weights and the learned scorer on train files",
+    "completion": "print a shell completion script",
+}
+
+
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The whole parser; only ``command``'s own module is imported unless none is named."""
+    root = argparse.ArgumentParser(
+        prog="pagerag",
+        description="Evidence promotion for RAG: connectivity is not support.",
+        epilog="pagerag COMMAND --help shows a command's options and examples.",
+    )
+    root.add_argument("--version", action="store_true", help="print the version and leave")
+    subs = root.add_subparsers(dest="command", metavar="COMMAND")
+    for name, line in COMMANDS.items():
+        if command is not None and name != command:
+            subs.add_parser(name, help=line)
+            continue
+        module = import_module(f"pagerag.cli.{name}")
+        sub = subs.add_parser(
+            name,
+            help=line,
+            description=module.HELP,
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.configure(sub)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code. Errors of ours are one line on stderr, never a traceback."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = next((word for word in words if not word.startswith("-")), None)
+    root = parser(command if command in COMMANDS else "")
+    args = root.parse_args(words)
+    if args.version:
+        from pagerag import __version__
+
+        print(f"pagerag {__version__}")
+        return 0
+    if args.command is None:
+        root.print_help()
+        return 0
+    try:
+        return int(import_module(f"pagerag.cli.{args.command}").run(args))
+    except PageRAGError as problem:
+        error(str(problem))
+        return FAILED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        error("interrupted")
+        return INTERRUPTED

@@ -1,0 +1,130 @@
+"""Every error that pagerag raises on purpose.
+
+::
+
+    PageRAGError                    catch this one to catch them all
+    ├── InputError (ValueError)     what the caller passed in cannot be used
+    │   ├── EmptyPoolError          there are no candidates
+    │   ├── CandidateError          one candidate is unusable; it is named
+    │   └── WeightsError            a weights file or a learned model is unusable
+    ├── FormatError (ValueError)    a file is not what it should be: file, line, field, remedy
+    ├── MissingExtraError (ImportError)   an optional package is not installed; the extra is named
+    ├── StoreError                  a store cannot be opened, read or written
+    │   └── StoreMismatchError      the store was made with another encoder or schema
+    ├── ReaderError                 a reader gave no usable answer
+    │   ├── ReaderTimeoutError      ... within its deadline
+    │   └── EndpointError           ... because the endpoint refused or broke
+    ├── BackendError                another RAG system did not behave as its adapter expects
+    └── SettingsError (ValueError)  a setting is unknown or has an impossible value
+
+A message says what is wrong, which item it is, and what to do about it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BackendError",
+    "CandidateError",
+    "EmptyPoolError",
+    "EndpointError",
+    "FormatError",
+    "InputError",
+    "MissingExtraError",
+    "PageRAGError",
+    "ReaderError",
+    "ReaderTimeoutError",
+    "SettingsError",
+    "StoreError",
+    "StoreMismatchError",
+    "WeightsError",
+]
+
+
+class PageRAGError(Exception):
+    """The root of the tree."""
+
+
+class InputError(PageRAGError, ValueError):
+    """An argument cannot be used as it is."""
+
+
+class EmptyPoolError(InputError):
+    """Promotion was asked of a pool that holds no candidate."""
+
+
+class CandidateError(InputError):
+    """One candidate is unusable; ``item`` names it (its id, or its place in the pool)."""
+
+    def __init__(self, message: str, *, item: str | int | None = None) -> None:
+        super().__init__(message)
+        self.item = item
+
+
+class WeightsError(InputError):
+    """A weights file or a learned model is missing fields, has unknown ones, or has bad values."""
+
+
+class FormatError(PageRAGError, ValueError):
+    """A file is not in the format it should be in.
+
+    The place is part of the message and of the attributes, so that tools can jump to it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: object = None,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        place = ", ".join(
+            part
+            for part in (
+                str(file) if file is not None else "",
+                f"line {line}" if line is not None else "",
+                f"field {field!r}" if field is not None else "",
+            )
+            if part
+        )
+        super().__init__(f"{place}: {message}" if place else message)
+        self.file, self.line, self.field = file, line, field
+
+
+class MissingExtraError(PageRAGError, ImportError):
+    """An optional package is needed here and is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str = "") -> None:
+        why = f" ({purpose})" if purpose else ""
+        super().__init__(
+            f"{package} is not installed{why}. Install it with: pip install 'pagerag[{extra}]'"
+        )
+        self.package, self.extra = package, extra
+
+
+class StoreError(PageRAGError):
+    """A store cannot be opened, read or written."""
+
+
+class StoreMismatchError(StoreError):
+    """A store was made with another encoder, dimension or schema version than the one in use."""
+
+
+class ReaderError(PageRAGError):
+    """A reader gave no usable answer."""
+
+
+class ReaderTimeoutError(ReaderError):
+    """A reader did not answer within its deadline."""
+
+
+class EndpointError(ReaderError):
+    """A model endpoint refused the request or broke while answering it."""
+
+
+class BackendError(PageRAGError):
+    """Another RAG system did not behave as its adapter expects."""
+
+
+class SettingsError(PageRAGError, ValueError):
+    """A setting is unknown or has an impossible value."""

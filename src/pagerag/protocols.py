@@ -1,0 +1,129 @@
+"""The doors that third parties may come through: one small protocol each, and the entry-point groups.
+
+A package makes a component known by an entry point in one of the groups below; ``load`` finds it by
+name. ``pagerag.testing`` has a conformance check for each protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import InputError
+from pagerag.units import Answer, Candidate, Pool, State
+
+__all__ = [
+    "GROUPS",
+    "Backend",
+    "Encoder",
+    "EntityExtractor",
+    "Reader",
+    "Retriever",
+    "SupportEncoder",
+    "TokenCounter",
+    "load",
+    "names",
+]
+
+GROUPS = {
+    "extractor": "pagerag.extractors",
+    "encoder": "pagerag.encoders",
+    "retriever": "pagerag.retrievers",
+    "reader": "pagerag.readers",
+    "backend": "pagerag.backends",
+}
+
+TokenCounter = Callable[[str], int]
+"""How many tokens a text costs the reader."""
+
+
+class EntityExtractor(Protocol):
+    """Text to the entities it names, in order of appearance, spelled as in the text.
+
+    A plain function fits. It must be deterministic and must not raise on odd text.
+    """
+
+    def __call__(self, text: str, /) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Texts to unit-length float32 rows. Queries and passages may be encoded differently."""
+
+    name: str
+    dimension: int
+
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
+
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Question to Pool: at most ``k`` candidates, best first, ids unique."""
+
+    name: str
+
+    def retrieve(self, question: str, k: int = 20) -> Pool: ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Question and context to Answer. Citations name units of the context and nothing else.
+
+    ``state`` is promotion's verdict; with ``insufficient`` the reader is expected to say so.
+    """
+
+    name: str
+
+    def read(
+        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
+    ) -> Answer: ...
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Another RAG system, seen through the pool it retrieves for a question."""
+
+    name: str
+
+    def pool(self, question: str, k: int = 20) -> Pool: ...
+
+
+@runtime_checkable
+class SupportEncoder(Protocol):
+    """A model's own judgement of support: one row of signals per unit, optional in promotion.
+
+    Returns an array of shape (units, len(signals)); higher means more support.
+    """
+
+    name: str
+    signals: tuple[str, ...]
+
+    def support(
+        self, question: str, units: Sequence[Candidate], /
+    ) -> NDArray[np.float32]: ...
+
+
+def names(kind: str) -> list[str]:
+    """The names under which components of this kind are installed, sorted."""
+    return sorted(point.name for point in entry_points(group=_group(kind)))
+
+
+def load(kind: str, name: str) -> Any:
+    """The installed component of this kind and name (a class, a factory or a function)."""
+    for point in entry_points(group=_group(kind)):
+        if point.name == name:
+            return point.load()
+    known = ", ".join(names(kind)) or "none is installed"
+    raise InputError(f"there is no {kind} named {name!r}; installed: {known}")
+
+
+def _group(kind: str) -> str:
+    if kind not in GROUPS:
+        raise InputError(f"unknown kind {kind!r}; one of: {', '.join(sorted(GROUPS))}")
+    return GROUPS[kind]
