@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,6 @@ Mode = Literal["sentence", "paragraph", "document"]
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""
 
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class Candidate:
     entities: tuple[str, ...] | None = None
     relations: tuple[Relation, ...] | None = None
     vector: NDArray[np.floating[Any]] | None = field(default=None, compare=False, repr=False)
-    metadata: Mapping[str, Any] = field(default=_NO_METADATA, compare=False, repr=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def document(self) -> str:
@@ -77,7 +75,7 @@ class Pool:
     vector: NDArray[np.floating[Any]] | None = field(default=None, compare=False, repr=False)
     relations: tuple[Relation, ...] = ()
     origin: str = ""
-    metadata: Mapping[str, Any] = field(default=_NO_METADATA, compare=False, repr=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -111,7 +109,7 @@ class Answer:
     confidence: float | None = None
     abstained: bool = False
     reader: str = ""
-    usage: Mapping[str, Any] = field(default=_NO_METADATA, compare=False)
+    usage: Mapping[str, Any] = field(default_factory=dict, compare=False)
     raw: str | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""One reading of one unit, made once and kept with the index if there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pagerag.errors import FormatError
+from pagerag.protocols import EntityExtractor
+from pagerag.text.entities import extract_entities, name_key
+from pagerag.text.lexicon import PRONOUNS, STOP_WORDS
+from pagerag.text.questions import relation_mask
+from pagerag.text.sentences import split_sentences
+from pagerag.text.tokens import all_words
+
+__all__ = ["MAX_CHARACTERS", "Analysis", "Analyzer"]
+
+VERSION = 1
+
+MAX_CHARACTERS = 200_000
+"""How much of one unit is read. A longer unit is kept whole for the reader, but only this much of it is
+analysed; the trace says so."""
+
+_PRONOUN, _YEAR, _NUMBER, _CASELESS = 1, 2, 4, 8
+_HAS_YEAR = re.compile(r"\b[12]\d{3}\b").search
+_HAS_DIGIT = re.compile(r"\d").search
+_HAS_CAPITAL = re.compile(r"[A-Z]").search
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What reading a unit's text gives, sentence by sentence (one sentence when it was read whole).
+
+    ``tokens`` is Tok(s); ``entities`` are keys (``name_key``), ``surfaces`` how each was spelled;
+    ``relations`` the relation cues as bits; ``flags`` say whether the sentence opens with a pronoun,
+    holds a year, holds a number, and has no capitals to tell names by.
+    """
+
+    spans: tuple[tuple[int, int], ...]
+    tokens: tuple[tuple[str, ...], ...]
+    entities: tuple[tuple[str, ...], ...]
+    surfaces: tuple[tuple[str, ...], ...]
+    relations: tuple[int, ...]
+    flags: tuple[int, ...]
+    whole: bool = False
+    cut: bool = False
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def to_bytes(self) -> bytes:
+        """A compact form to store beside the unit."""
+        body = [
+            VERSION,
+            int(self.whole),
+            int(self.cut),
+            self.spans,
+            [" ".join(row) for row in self.tokens],
+            self.entities,
+            self.surfaces,
+            self.relations,
+            self.flags,
+        ]
+        return json.dumps(body, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Analysis:
+        """Read what ``to_bytes`` wrote; another version's bytes are refused."""
+        try:
+            body: list[Any] = json.loads(data)
+            version, whole, cut, spans, tokens, entities, surfaces, relations, flags = body
+        except (ValueError, TypeError) as broken:
+            raise FormatError(f"not a stored analysis ({broken}); index the unit again") from broken
+        if version != VERSION:
+            raise FormatError(f"stored analysis has version {version}, not {VERSION}; index the unit again")
+        return cls(
+            spans=tuple((a, b) for a, b in spans),
+            tokens=tuple(tuple(row.split(" ")) if row else () for row in tokens),
+            entities=tuple(map(tuple, entities)),
+            surfaces=tuple(map(tuple, surfaces)),
+            relations=tuple(relations),
+            flags=tuple(flags),
+            whole=bool(whole),
+            cut=bool(cut),
+        )
+
+
+class Analyzer:
+    """Text to Analysis. ``extractor`` replaces the built-in entity extraction (spaCy, GLiNER, ...).
+
+    >>> reading = Analyzer().analyze("Hans Zimmer composed the score of Interstellar. He was born in 1957.")
+    >>> len(reading), reading.entities[0]
+    (2, ('hans zimmer', 'interstellar'))
+    """
+
+    def __init__(self, extractor: EntityExtractor | None = None, *, max_characters: int = MAX_CHARACTERS) -> None:
+        self.extractor: EntityExtractor = extractor or extract_entities
+        self.max_characters = max_characters
+
+    def analyze(self, text: str, *, whole: bool = False) -> Analysis:
+        """Read ``text``; ``whole`` keeps it as one sentence (it is one, or it is a paragraph unit)."""
+        cut = len(text) > self.max_characters
+        if cut:
+            text = text[: self.max_characters]
+        spans = [(0, len(text))] if whole else split_sentences(text)
+        tokens: list[tuple[str, ...]] = []
+        entities: list[tuple[str, ...]] = []
+        surfaces: list[tuple[str, ...]] = []
+        relations: list[int] = []
+        flags: list[int] = []
+        extract = self.extractor
+        for start, end in spans:
+            sentence = text[start:end]
+            words = all_words(sentence)
+            row = tuple([word for word in words if word not in STOP_WORDS]) or tuple(words)
+            names: dict[str, str] = {}
+            for surface in extract(sentence.lstrip() if whole else sentence):
+                key = name_key(surface)
+                if key and key not in names:
+                    names[key] = surface
+            tokens.append(row)
+            entities.append(tuple(names))
+            surfaces.append(tuple(names.values()))
+            relations.append(relation_mask(row))
+            flags.append(_flags(sentence, words))
+        return Analysis(
+            tuple(spans),
+            tuple(tokens),
+            tuple(entities),
+            tuple(surfaces),
+            tuple(relations),
+            tuple(flags),
+            whole,
+            cut,
+        )
+
+    def analyze_many(self, texts: Sequence[str], *, whole: bool = False) -> list[Analysis]:
+        """``analyze`` for each text, in order."""
+        return [self.analyze(text, whole=whole) for text in texts]
+
+
+def _flags(sentence: str, words: list[str]) -> int:
+    flag = _PRONOUN if words and words[0] in PRONOUNS else 0
+    if _HAS_DIGIT(sentence):
+        flag |= _NUMBER
+        if _HAS_YEAR(sentence):
+            flag |= _YEAR
+    if _HAS_CAPITAL(sentence) is None and sentence == sentence.lower():
+        flag |= _CASELESS
+    return flag

@@ -1,0 +1,113 @@
+"""What the question itself tells: its tokens and entities, its form, and the kind of answer it wants."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from pagerag.text.entities import extract_entities, name_key
+from pagerag.text.lexicon import ANSWER_WORDS, COMPARATIVES, RELATION_OF, STOP_WORDS
+from pagerag.text.tokens import all_words
+
+__all__ = ["Question", "read_question", "relation_mask"]
+
+Form = Literal["bridge", "comparison", "yes-no"]
+
+_YES_NO = frozenset("is are was were do does did has have had can could will would should".split())
+_ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
+_OR = re.compile(r"\bor\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as promotion reads it.
+
+    ``form`` follows the paper's split: comparison and yes-no questions weigh two things against each
+    other, every other question is a bridge question. ``answer`` is the kind of answer that is asked for:
+    person, date, place, number, yes-no, or entity when the words do not tell.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    entities: tuple[str, ...]
+    surfaces: tuple[str, ...]
+    relations: int
+    form: Form
+    answer: str
+
+
+def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
+    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it."""
+    words = all_words(text)
+    tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
+    surfaces = [*_question_names(text), *extra_entities]
+    keys: dict[str, str] = {}
+    for surface in surfaces:
+        key = name_key(surface)
+        if key:
+            keys.setdefault(key, surface)
+    form = _form(words, text, len(keys))
+    return Question(
+        text=text,
+        tokens=tokens,
+        entities=tuple(keys),
+        surfaces=tuple(keys.values()),
+        relations=relation_mask(tokens),
+        form=form,
+        answer="yes-no" if form == "yes-no" else _answer_type(words),
+    )
+
+
+def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
+    """The relations that ``tokens`` signal, one bit each (the order of ``lexicon.RELATIONS``)."""
+    mask = 0
+    for token in tokens:
+        bit = RELATION_OF.get(token)
+        if bit is not None:
+            mask |= 1 << bit
+    return mask
+
+
+def _question_names(text: str) -> list[str]:
+    # "Which", "What", "Were" at the head are capitalised by position alone.
+    names = []
+    for surface in extract_entities(text):
+        head, _, rest = surface.partition(" ")
+        if head.lower() in STOP_WORDS and rest and head != "The":
+            surface = rest
+        names.append(surface)
+    return names
+
+
+def _form(words: list[str], text: str, entities: int) -> Form:
+    """Comparison needs two things to compare and a form that compares; a yes-no question opens with its
+    verb. The question alone decides."""
+    if words and words[0] in _YES_NO and not _OR.search(text):
+        return "yes-no"
+    compares = any(word in COMPARATIVES for word in words)
+    offers = _OR.search(text.lower()) is not None
+    if entities >= 2 and (offers or (words and words[0] in _YES_NO)):
+        return "comparison"
+    if entities >= 2 and compares and ("both" in words or "common" in words or "same" in words):
+        return "comparison"
+    return "bridge"
+
+
+def _answer_type(words: list[str]) -> str:
+    """The type of the first telling word: the question word, or the noun that "what" or "which" asks of."""
+    for index, word in enumerate(words):
+        if word in {"who", "whom", "whose"}:
+            return "person"
+        if word == "when":
+            return "date"
+        if word == "where":
+            return "place"
+        if word == "how" and index + 1 < len(words):
+            return _ANSWER_TYPE.get(words[index + 1], "entity")
+        if word in {"what", "which"}:
+            for noun in words[index + 1 : index + 4]:
+                if noun in _ANSWER_TYPE:
+                    return _ANSWER_TYPE[noun]
+            return "entity"
+    return "entity"
