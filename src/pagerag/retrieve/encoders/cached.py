@@ -1,0 +1,140 @@
+"""Embeddings kept on disk, by encoder and by the content of the text.
+
+One SQLite file per encoder. Several processes may read and write it at once; what one has committed
+survives its death, so that a run that is killed and started again encodes only what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import StoreError
+from pagerag.protocols import Encoder
+from pagerag.retrieve.encoders._folder import cache_folder
+
+__all__ = ["CachedEncoder"]
+
+_SCHEMA = 1
+_ASKED = 500  # keys in one query; SQLite allows 999 of old
+_CHUNK = 512  # texts encoded between two commits
+_WAIT = 60.0  # seconds to wait for another process that is writing
+
+
+class CachedEncoder:
+    """Any encoder, with its vectors kept in ``folder`` (the user's cache folder by default).
+
+    Vectors come back bit for bit as the encoder gave them. The key is the SHA-256 of the text and
+    whether it was a query or a passage; the file is named by the encoder's name and dimension.
+    """
+
+    def __init__(self, encoder: Encoder, folder: str | os.PathLike[str] | None = None) -> None:
+        self.encoder = encoder
+        self.name = encoder.name
+        self.dimension = encoder.dimension
+        place = Path(folder) if folder is not None else cache_folder("embeddings")
+        place.mkdir(parents=True, exist_ok=True)
+        self.path = place / f"{_file_name(encoder.name)}-{encoder.dimension}-{_SCHEMA}.sqlite"
+        self._folder = place
+        self._local = threading.local()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CachedEncoder, (self.encoder, self._folder)
+
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """As the encoder's own, remembered."""
+        return self._encode("q", texts, self.encoder.encode_queries)
+
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """As the encoder's own, remembered."""
+        return self._encode("p", texts, self.encoder.encode_passages)
+
+    def _encode(
+        self, kind: str, texts: Sequence[str], encode: Callable[[Sequence[str]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        keys = [_key(kind, text) for text in texts]
+        known = self._read(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        waiting = list(missing.items())
+        for start in range(0, len(waiting), _CHUNK):
+            chunk = waiting[start : start + _CHUNK]
+            rows = np.asarray(encode([text for _, text in chunk]), dtype=np.float32)
+            fresh = {key: row for (key, _), row in zip(chunk, rows, strict=True)}
+            self._write(fresh)
+            known.update(fresh)
+        if not keys:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        return np.stack([known[key] for key in keys])
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        found: dict[bytes, NDArray[np.float32]] = {}
+        wanted = list(dict.fromkeys(keys))
+        try:
+            connection = self._connection()
+            for start in range(0, len(wanted), _ASKED):
+                part = wanted[start : start + _ASKED]
+                marks = ",".join("?" * len(part))
+                rows = connection.execute(f"SELECT key, row FROM vectors WHERE key IN ({marks})", part)  # noqa: S608
+                for key, row in rows:
+                    vector = np.frombuffer(row, dtype="<f4")
+                    if vector.shape != (self.dimension,):
+                        raise self._broken("a row has the wrong length")
+                    found[key] = vector
+        except sqlite3.DatabaseError as problem:
+            raise self._broken(str(problem)) from problem
+        return found
+
+    def _write(self, rows: dict[bytes, NDArray[np.float32]]) -> None:
+        try:
+            with self._connection() as connection:
+                connection.executemany(
+                    "INSERT OR IGNORE INTO vectors (key, row) VALUES (?, ?)",
+                    [(key, row.astype("<f4").tobytes()) for key, row in rows.items()],
+                )
+        except sqlite3.DatabaseError as problem:
+            raise self._broken(str(problem)) from problem
+
+    def _connection(self) -> sqlite3.Connection:
+        # A connection belongs to the thread and the process that opened it.
+        mine: tuple[int, sqlite3.Connection] | None = getattr(self._local, "mine", None)
+        if mine is not None and mine[0] == os.getpid():
+            return mine[1]
+        connection = sqlite3.connect(self.path, timeout=_WAIT)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID"
+        )
+        self._local.mine = (os.getpid(), connection)
+        return connection
+
+    def _broken(self, why: str) -> StoreError:
+        return StoreError(
+            f"the embedding cache {self.path} cannot be used ({why}); "
+            "delete the file to have the embeddings computed again, or set PAGERAG_CACHE to another folder"
+        )
+
+    def __len__(self) -> int:
+        """How many vectors are kept."""
+        with closing(self._connection().execute("SELECT COUNT(*) FROM vectors")) as cursor:
+            return int(cursor.fetchone()[0])
+
+
+def _key(kind: str, text: str) -> bytes:
+    return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _file_name(name: str) -> str:
+    """The encoder's name as part of a file name; what cannot stand there is told apart by a hash."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"
