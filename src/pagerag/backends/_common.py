@@ -1,0 +1,98 @@
+"""What the adapters share: titles inside passages, weights as confidences, and complaints about versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from pagerag.errors import BackendError
+from pagerag.units import Relation
+
+if TYPE_CHECKING:
+    from pagerag import Promoter
+
+__all__ = ["confidences", "expect", "or_default", "split_title", "triples", "unique_ids"]
+
+_LONGEST_TITLE = 200
+
+
+def expect(system: Any, name: str, package: str, tested: str) -> Any:
+    """The attribute ``name`` of ``system``, or a BackendError that says which release has it."""
+    found = getattr(system, name, None)
+    if found is None:
+        try:
+            installed = f"{package} {version(package)} is installed"
+        except PackageNotFoundError:
+            installed = f"{package} is not installed"
+        raise BackendError(
+            f"{type(system).__name__} has no {name!r}, which this adapter calls; {installed}, and the "
+            f"adapter was made for {package} {tested}. Pass the object of that release."
+        )
+    return found
+
+
+def split_title(passage: str) -> tuple[str | None, str]:
+    """Title and text of a passage that was indexed as ``title``, newline, ``text``.
+
+    A first line that is long, or that ends like a sentence, is text and not a title.
+    """
+    head, newline, rest = passage.partition("\n")
+    title = head.strip()
+    if not newline or not rest.strip() or not title or len(title) > _LONGEST_TITLE:
+        return None, passage
+    if title.endswith((".", "?", "!")) and len(title.split()) > 8:
+        return None, passage
+    return title, rest.strip()
+
+
+def confidences(weights: Sequence[float | None]) -> list[float]:
+    """Weights of one pool's relations as confidences in [0.5, 1]; a missing weight counts as the lightest.
+
+    Backends count mentions in that number: a relation seen once is still an extracted relation, so the
+    scale starts at one half, and the heaviest of the pool gets 1.
+    """
+    heaviest = max((w for w in weights if w is not None), default=0.0)
+    if heaviest <= 0:
+        return [1.0 for _ in weights]
+    return [0.5 + 0.5 * max(w or 0.0, 0.0) / heaviest for w in weights]
+
+
+def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
+    """Relations of one unit from ``[head, relation, tail]`` rows; rows of another shape are not triples."""
+    found = []
+    for row in rows:
+        if (
+            isinstance(row, list | tuple)
+            and len(row) == 3
+            and all(isinstance(x, str) and x.strip() for x in row)
+        ):
+            head, relation, tail = (str(x).strip() for x in row)
+            if head != tail:
+                found.append(Relation(head, relation, tail, (unit,)))
+    return found
+
+
+def unique_ids(ids: Sequence[str]) -> list[str]:
+    """The ids, with ``#2``, ``#3`` … behind those that came before."""
+    seen: dict[str, int] = {}
+    taken = set(ids)
+    unique = []
+    for one in ids:
+        seen[one] = count = seen.get(one, 0) + 1
+        name = one
+        while count > 1 and name in taken:
+            name = f"{one}#{count}"
+            count += 1
+        taken.add(name)
+        unique.append(name)
+    return unique
+
+
+def or_default(promoter: Promoter | None) -> Promoter:
+    """The promoter that was given, or one with the default weights, made when it is first needed."""
+    if promoter is not None:
+        return promoter
+    from pagerag import Promoter as Default
+
+    return Default()

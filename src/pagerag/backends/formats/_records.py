@@ -1,0 +1,319 @@
+"""What every pool format stands on: records with their place in the file, and files read as a stream."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal, TypeVar
+
+from pagerag._files import sync_folder
+from pagerag.errors import FormatError, InputError
+
+__all__ = [
+    "Beside",
+    "Companion",
+    "Cursor",
+    "Layout",
+    "Record",
+    "layout_of",
+    "open_text",
+    "read_json",
+    "records",
+    "writing",
+]
+
+T = TypeVar("T")
+Layout = Literal["lines", "array", "object", "table"]
+_BLOCK = 1 << 20
+_CUT = "the JSON ends too early; the file was probably cut off while it was written: make it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One question's entry in a pool file, untouched, and where it stands.
+
+    ``places`` leads from a candidate's id to the unit's place inside ``raw``; ``whole`` is the
+    enclosing document for formats that keep all questions in one JSON object.
+    """
+
+    file: Path
+    format: str
+    layout: Layout
+    number: int
+    line: int | None
+    raw: Any = field(repr=False)
+    whole: Any = field(default=None, repr=False)
+    places: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def cursor(self) -> Cursor:
+        """The record's content with its address."""
+        return Cursor(self.raw, self.file, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A value inside a record that knows its address, so that complaints name file, line and field."""
+
+    value: Any
+    file: Path
+    line: int | None
+    path: str = ""
+
+    def error(self, message: str) -> FormatError:
+        return FormatError(message, file=self.file, line=self.line, field=self.path or None)
+
+    def maybe(self, *names: str) -> Cursor | None:
+        """The first of these fields that is there and not null."""
+        if not isinstance(self.value, Mapping):
+            raise self.error(f"an object is expected here, not {_kind(self.value)}")
+        for name in names:
+            if self.value.get(name) is not None:
+                path = f"{self.path}.{name}" if self.path else name
+                return Cursor(self.value[name], self.file, self.line, path)
+        return None
+
+    def need(self, *names: str) -> Cursor:
+        found = self.maybe(*names)
+        if found is None:
+            path = f"{self.path}.{names[0]}" if self.path else names[0]
+            raise FormatError(
+                f"the field is missing (looked for {' or '.join(repr(n) for n in names)}); "
+                "add it, or name the right format",
+                file=self.file,
+                line=self.line,
+                field=path,
+            )
+        return found
+
+    def items(self) -> list[Cursor]:
+        if not isinstance(self.value, list):
+            raise self.error(f"a list is expected here, not {_kind(self.value)}")
+        return [Cursor(v, self.file, self.line, f"{self.path}[{i}]") for i, v in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.error(f"a string is expected here, not {_kind(self.value)}")
+        return self.value
+
+    def label(self) -> str:
+        """An identifier: a string, or a whole number written as one."""
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int):
+            raise self.error(f"an identifier is expected here, not {_kind(self.value)}")
+        return str(self.value)
+
+    def number(self) -> float:
+        """A finite number; some tools write their scores as strings."""
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
+            raise self.error(f"a number is expected here, not {_kind(self.value)}")
+        try:
+            number = float(self.value)
+        except ValueError:
+            raise self.error(f"{self.value!r} is not a number") from None
+        if not math.isfinite(number):
+            raise self.error(f"{self.value!r} is not a finite number")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A second file that a format needs or can use: found beside the first, or named by the caller."""
+
+    name: str
+    patterns: tuple[str, ...]
+    purpose: str
+    required: bool = False
+
+
+class Beside:
+    """The companion files of one pool file, each loaded once."""
+
+    def __init__(self, file: Path, given: Mapping[str, str | os.PathLike[str]]) -> None:
+        self.file = file
+        self._given = {name: Path(path) for name, path in given.items()}
+        self._loaded: dict[str, Any] = {}
+
+    def check(self, known: Sequence[Companion], format_name: str) -> None:
+        names = {companion.name for companion in known}
+        for name, path in self._given.items():
+            if name not in names:
+                has = ", ".join(sorted(names)) or "none"
+                raise InputError(f"format {format_name!r} has no companion file {name!r}; it has: {has}")
+            if not path.exists():
+                raise FormatError(f"there is no such file; it was named as {name!r}", file=path)
+
+    def path(self, companion: Companion) -> Path | None:
+        if companion.name in self._given:
+            return self._given[companion.name]
+        for pattern in companion.patterns:
+            for found in sorted(self.file.parent.glob(pattern)):
+                if found != self.file:
+                    return found
+        if companion.required:
+            raise FormatError(
+                f"its companion {companion.name!r} ({companion.purpose}) is not beside it as "
+                f"{' or '.join(companion.patterns)}; put it there, or name it: "
+                f"companions={{{companion.name!r}: PATH}}",
+                file=self.file,
+            )
+        return None
+
+    def load(self, companion: Companion, loader: Callable[[Path], T]) -> T | None:
+        """What the companion file holds, or None when there is none and none is needed."""
+        if companion.name not in self._loaded:
+            path = self.path(companion)
+            self._loaded[companion.name] = None if path is None else loader(path)
+        loaded: T | None = self._loaded[companion.name]
+        return loaded
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[IO[str]]:
+    """The file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
+    try:
+        file: IO[str] = (
+            gzip.open(path, "rt", encoding="utf-8-sig")  # noqa: SIM115 - entered below
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8-sig")
+        )
+    except FileNotFoundError:
+        raise FormatError("there is no such file", file=path) from None
+    except IsADirectoryError:
+        raise FormatError("this is a folder; name one pool file in it", file=path) from None
+    with file:
+        try:
+            yield file
+        except UnicodeDecodeError as wrong:
+            raise FormatError(
+                f"byte {wrong.start} is not UTF-8; convert the file, for example with iconv", file=path
+            ) from None
+        except (gzip.BadGzipFile, EOFError) as wrong:
+            raise FormatError(f"the compressed file is damaged: {wrong}", file=path) from None
+
+
+def read_json(path: Path) -> Any:
+    """A whole JSON file."""
+    with open_text(path) as file:
+        content = file.read()
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as wrong:
+        raise _not_json(wrong, content, path, wrong.lineno) from None
+
+
+def layout_of(path: Path) -> tuple[Layout, Any]:
+    """How the file is laid out, and its first record (the first line's text for a table)."""
+    with open_text(path) as file:
+        head = ""
+        while not head.strip():
+            head = file.readline()
+            if not head:
+                raise FormatError("the file is empty", file=path)
+    start = head.lstrip()
+    if start.startswith("["):
+        return "array", next(_array(path))[1]
+    if not start.startswith("{"):
+        return "table", head.rstrip("\r\n")
+    try:
+        return "lines", json.loads(head)
+    except json.JSONDecodeError as wrong:
+        if ".jsonl" in path.suffixes or ".ndjson" in path.suffixes:
+            raise _not_json(wrong, head, path, 1) from None
+    return "object", read_json(path)
+
+
+def records(path: Path, layout: Layout) -> Iterator[tuple[int | None, Any]]:
+    """(line, raw record) of a JSON file, one in memory at a time for lines and arrays."""
+    if layout == "lines":
+        return _lines(path)
+    if layout == "array":
+        return _array(path)
+    return iter([(1, read_json(path))])
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as wrong:
+                raise _not_json(wrong, line, path, number) from None
+
+
+def _array(path: Path) -> Iterator[tuple[int, Any]]:
+    decoder = json.JSONDecoder()
+    with open_text(path) as file:
+        buffer, place, line, size = "", 0, 1, _BLOCK
+        opened = False
+        while True:
+            start = place
+            while place < len(buffer) and buffer[place] in " \t\r\n,[":
+                if buffer[place] == "[":
+                    if opened:
+                        break
+                    opened = True
+                place += 1
+            line += buffer.count("\n", start, place)
+            if place < len(buffer):
+                if buffer[place] == "]":
+                    return
+                try:
+                    value, end = decoder.raw_decode(buffer, place)
+                except json.JSONDecodeError as wrong:
+                    more = file.read(size)
+                    if not more:
+                        at = line + buffer.count("\n", place, wrong.pos)
+                        raise _not_json(wrong, buffer, path, at) from None
+                    # A record longer than the buffer: read ever more, so that retries stay linear.
+                    buffer, place, size = buffer[place:] + more, 0, size * 2
+                    continue
+                yield line, value
+                line += buffer.count("\n", place, end)
+                place, size = end, _BLOCK
+                continue
+            buffer, place = file.read(_BLOCK), 0
+            if not buffer:
+                raise FormatError(_CUT, file=path, line=line)
+
+
+def _not_json(wrong: json.JSONDecodeError, content: str, path: Path, line: int) -> FormatError:
+    # What is cut off fails at its end, or inside a string that never closes.
+    cut = not content[wrong.pos :].strip() or wrong.msg.startswith("Unterminated string")
+    return FormatError(_CUT if cut else f"not JSON: {wrong.msg} (column {wrong.colno})", file=path, line=line)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[str]]:
+    """A text file that appears whole at the end, or not at all; gzip by its name."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(temporary, "wt", encoding="utf-8") as file:
+                yield file
+        else:
+            with temporary.open("w", encoding="utf-8") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "null"}
+    return names.get(type(value), "a number")
