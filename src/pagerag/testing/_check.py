@@ -1,0 +1,116 @@
+"""What the checks share: how a broken contract is reported, and the odd texts that must not break anyone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+PLAIN_TEXTS = (
+    "Marie Curie was born in Warsaw. She won the Nobel Prize in Physics in 1903.",
+    "Warsaw is the capital of Poland.",
+    "The Eiffel Tower was built by the company of Gustave Eiffel for the World's Fair of 1889.",
+)
+
+ODD_TEXTS = {
+    "one character": "a",
+    "stop words alone": "the of and",
+    "punctuation alone": "?!…—",
+    "digits": "1234567890",
+    "Chinese": "玛丽·居里出生于华沙。",
+    "Arabic": "وُلدت ماري كوري في وارسو.",
+    "Hindi": "मैरी क्यूरी का जन्म वारसॉ में हुआ था।",
+    "Thai": "มารี กูว์รี เกิดที่วอร์ซอ",
+    "emoji": "👩‍🔬 🇵🇱 born in 🏙️",
+    "combining marks": "Cafe\u0301 Z\u0335a\u0301lgo\u0336",
+    "control characters": "a\x00b\x07c\x1bd\u200be\ufefff",
+    "a lone surrogate": "broken \ud83d character",
+    "line breaks": "\n\r\n\u2028line\u2029\tend\n",
+    "markup": "<script>alert('x')</script> [1] {braces} %s \\n",
+    "one long word": "w" * 5_000,
+    "a long text": "Warsaw is the capital of Poland. " * 1_500,
+}
+
+BLANK_TEXTS = {"an empty text": "", "spaces": " \t\n"}
+
+
+class Checker:
+    """Asks for one contract after the other and words the failure."""
+
+    def __init__(self, check: str, subject: object) -> None:
+        self.check = check
+        self.subject = type(subject).__name__ if not callable(subject) else _callable_name(subject)
+
+    def expect(self, condition: object, contract: str, seen: object) -> None:
+        """Fail with the contract and what was seen instead, unless ``condition`` holds."""
+        if not condition:
+            self.fail(contract, seen)
+
+    def fail(self, contract: str, seen: object) -> NoReturn:
+        """Say which contract the component breaks."""
+        raise AssertionError(f"{self.check}({self.subject}): {contract}; seen: {shorten(seen)}")
+
+    def call(
+        self, what: str, function: Callable[[], T], allowed: tuple[type[Exception], ...] = ()
+    ) -> T | None:
+        """The function's value; None when it raised an error that the contract allows."""
+        try:
+            return function()
+        except allowed:
+            return None
+        except Exception as problem:
+            names = ", ".join(error.__name__ for error in allowed)
+            contract = f"{what} must not raise" + (f" anything but {names}" if names else "")
+            raise AssertionError(
+                f"{self.check}({self.subject}): {contract}; seen: {type(problem).__name__}: {problem}"
+            ) from problem
+
+    def member(self, component: object, name: str, kind: type[Any] | None, contract: str) -> Any:
+        """An attribute that the protocol asks for."""
+        value = getattr(component, name, _MISSING)
+        if value is _MISSING:
+            self.fail(contract, f"no attribute {name!r}")
+        if kind is not None:
+            good = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+            self.expect(good, contract, f"{name} = {value!r}")
+        return value
+
+    def method(self, component: object, name: str, contract: str) -> None:
+        """A method that the protocol asks for."""
+        value = getattr(component, name, None)
+        self.expect(callable(value), contract, f"{name} = {value!r}")
+
+    def name(self, component: object) -> str:
+        """The component's name: people read it in traces and tables."""
+        contract = "name is a text that is not blank"
+        value: str = self.member(component, "name", str, contract)
+        self.expect(value.strip(), contract, f"name = {value!r}")
+        return value
+
+
+_MISSING = object()
+
+
+def in_threads(function: Callable[[], T], threads: int = 4) -> list[T]:
+    """The values of the same call made by several threads at once."""
+    with ThreadPoolExecutor(threads) as pool:
+        return [future.result() for future in [pool.submit(function) for _ in range(threads)]]
+
+
+def shorten(value: object, longest: int = 300) -> str:
+    """A value as text that fits in a message; lone surrogates are escaped, so that it can be printed."""
+    text = value if isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+
+
+def names_of(values: Sequence[object]) -> str:
+    """Up to three values, for a message."""
+    shown = ", ".join(shorten(value, 60) for value in values[:3])
+    return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")
+
+
+def _callable_name(subject: Any) -> str:
+    return getattr(subject, "__name__", type(subject).__name__)

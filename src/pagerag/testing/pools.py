@@ -1,0 +1,188 @@
+"""The contracts of a retriever and of a backend: a question in, a pool out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pagerag.errors import InputError
+from pagerag.protocols import Backend, Retriever
+from pagerag.testing._check import BLANK_TEXTS, ODD_TEXTS, Checker, in_threads, names_of
+from pagerag.units import Candidate, Pool
+
+__all__ = ["check_backend", "check_retriever"]
+
+QUESTIONS = ("Where was Marie Curie born?", "Which tower was built for the World's Fair of 1889?")
+
+Ask = Callable[[str, int], Pool]
+
+
+def check_retriever(
+    retriever: Retriever,
+    *,
+    questions: Sequence[str] = QUESTIONS,
+    finds: Mapping[str, str] | None = None,
+    odd: bool = True,
+    threads: bool = True,
+) -> None:
+    """Check that ``retriever.retrieve(question, k)`` gives a pool of at most ``k`` candidates, best first.
+
+    - ``name`` is a text; the pool carries the question; ids are unique texts, texts are not blank;
+    - scores are finite where they are given, and where all are given they do not rise;
+    - vectors are one-dimensional, finite and all as long as the pool's own;
+    - relations name candidates of the pool and have a confidence in [0, 1];
+    - ``k`` of 1 gives at most one candidate; ``k`` below 1 raises InputError (a ValueError);
+    - the same question gives the same pool, from any thread;
+    - odd questions give a pool, an empty one if need be; a blank one may raise InputError instead.
+
+    ``finds`` maps questions to the id of a candidate that must be in the pool. ``odd=False`` and
+    ``threads=False`` leave out what a costly or single-threaded system cannot be asked for.
+    """
+    check = Checker("check_retriever", retriever)
+    check.method(retriever, "retrieve", "retrieve(question, k) is a method")
+    _check_pools(check, retriever, retriever.retrieve, questions, finds, odd, threads)
+
+
+def check_backend(
+    backend: Backend,
+    *,
+    questions: Sequence[str] = QUESTIONS,
+    finds: Mapping[str, str] | None = None,
+    odd: bool = True,
+    threads: bool = True,
+) -> None:
+    """Check that ``backend.pool(question, k)`` gives a pool as ``check_retriever`` wants one."""
+    check = Checker("check_backend", backend)
+    check.method(backend, "pool", "pool(question, k) is a method")
+    _check_pools(check, backend, backend.pool, questions, finds, odd, threads)
+
+
+def _check_pools(
+    check: Checker,
+    component: object,
+    ask: Ask,
+    questions: Sequence[str],
+    finds: Mapping[str, str] | None,
+    odd: bool,
+    threads: bool,
+) -> None:
+    check.name(component)
+    for question in questions:
+        pool = _ask(check, ask, question, 20)
+        check.expect(len(pool), f"the pool for {question!r} has candidates", "none")
+        again = _ask(check, ask, question, 20)
+        check.expect(
+            _shape(pool) == _shape(again), f"{question!r} gives the same pool again", names_of(_shape(again))
+        )
+        _ask(check, ask, question, 1)
+    for k in (0, -1):
+        try:
+            pool = ask(questions[0], k)
+        except ValueError:
+            continue
+        check.fail(f"k = {k} raises InputError", f"a pool of {len(pool)}")
+    for question, wanted in (finds or {}).items():
+        ids = [candidate.id for candidate in _ask(check, ask, question, 20).candidates]
+        check.expect(wanted in ids, f"the pool for {question!r} has candidate {wanted!r}", names_of(ids))
+    if odd:
+        for label, text in ODD_TEXTS.items():
+            _ask(check, ask, text, 5, f"an odd question ({label})")
+        for label, text in BLANK_TEXTS.items():
+            _ask(check, ask, text, 5, f"a blank question ({label})", (InputError,))
+    if threads:
+        alone = _shape(_ask(check, ask, questions[0], 20))
+        for other in in_threads(lambda: _shape(ask(questions[0], 20))):
+            check.expect(other == alone, "threads get the same pool", names_of(other))
+
+
+def _ask(
+    check: Checker,
+    ask: Ask,
+    question: str,
+    k: int,
+    label: str = "",
+    allowed: tuple[type[Exception], ...] = (),
+) -> Pool:
+    label = label or repr(question)
+    pool = check.call(f"asking for {label} with k = {k}", lambda: ask(question, k), allowed)
+    if pool is None and allowed:
+        return Pool(question, ())
+    check.expect(isinstance(pool, Pool), f"{label} gives a Pool", type(pool).__name__)
+    assert isinstance(pool, Pool)  # noqa: S101 - for the type checker; reported above
+    check.expect(pool.question == question, f"the pool for {label} carries the question", pool.question)
+    check.expect(len(pool) <= k, f"the pool for {label} has at most {k} candidates", len(pool))
+    check.expect(isinstance(pool.candidates, tuple), "candidates are a tuple", type(pool.candidates).__name__)
+    _check_candidates(check, pool)
+    _check_relations(check, pool)
+    return pool
+
+
+def _check_candidates(check: Checker, pool: Pool) -> None:
+    for candidate in pool.candidates:
+        check.expect(isinstance(candidate, Candidate), "the pool holds Candidates", type(candidate).__name__)
+        check.expect(
+            isinstance(candidate.id, str) and candidate.id, "an id is a text, not empty", candidate.id
+        )
+        check.expect(
+            isinstance(candidate.text, str) and candidate.text.strip(),
+            f"candidate {candidate.id!r} has text",
+            candidate.text,
+        )
+        check.expect(
+            candidate.score is None
+            or (isinstance(candidate.score, int | float) and math.isfinite(candidate.score)),
+            f"the score of {candidate.id!r} is a finite number or None",
+            candidate.score,
+        )
+        if candidate.vector is not None:
+            _check_vector(check, pool, candidate)
+    ids = [candidate.id for candidate in pool.candidates]
+    check.expect(len(set(ids)) == len(ids), "ids are unique within a pool", names_of(_repeated(ids)))
+    scores = [candidate.score for candidate in pool.candidates if candidate.score is not None]
+    if len(scores) == len(ids):
+        rises = [n for n, (a, b) in enumerate(itertools.pairwise(scores)) if b > a]
+        check.expect(
+            not rises,
+            "candidates come best first",
+            f"the score rises after {names_of([ids[n] for n in rises])}",
+        )
+
+
+def _check_vector(check: Checker, pool: Pool, candidate: Candidate) -> None:
+    vector = np.asarray(candidate.vector)
+    check.expect(
+        vector.ndim == 1 and np.isfinite(vector).all(),
+        f"the vector of {candidate.id!r} is one finite row",
+        f"shape {vector.shape}",
+    )
+    if pool.vector is not None:
+        check.expect(
+            vector.shape == np.asarray(pool.vector).shape,
+            f"the vector of {candidate.id!r} is as long as the question's",
+            f"{vector.shape} and {np.asarray(pool.vector).shape}",
+        )
+
+
+def _check_relations(check: Checker, pool: Pool) -> None:
+    ids = {candidate.id for candidate in pool.candidates}
+    own = [relation for candidate in pool.candidates for relation in candidate.relations or ()]
+    for relation in (*pool.relations, *own):
+        check.expect(
+            0 <= relation.confidence <= 1, f"the confidence of {relation!r} is in [0, 1]", relation.confidence
+        )
+        unknown = [unit for unit in relation.units if unit not in ids]
+        check.expect(
+            not unknown, f"the relation {relation.head!r}-{relation.tail!r} names units of the pool", unknown
+        )
+
+
+def _shape(pool: Pool) -> list[Any]:
+    return [(candidate.id, candidate.text) for candidate in pool.candidates]
+
+
+def _repeated(ids: Sequence[str]) -> list[str]:
+    return sorted({name for name in ids if ids.count(name) > 1})

@@ -1,0 +1,134 @@
+"""The contract of a reader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pagerag.errors import InputError
+from pagerag.protocols import Reader
+from pagerag.testing._check import ODD_TEXTS, Checker
+from pagerag.units import Answer, Candidate
+
+__all__ = ["check_reader"]
+
+QUESTION = "In which country was Marie Curie born?"
+CONTEXT = (
+    Candidate("curie#0", "Marie Curie was born in Warsaw in 1867.", title="Marie Curie"),
+    Candidate("warsaw#0", "Warsaw is the capital of Poland.", title="Warsaw"),
+    Candidate("eiffel#0", "The Eiffel Tower stands in Paris.", title="Eiffel Tower"),
+)
+
+
+def check_reader(
+    reader: Reader,
+    *,
+    question: str = QUESTION,
+    context: Sequence[Candidate] = CONTEXT,
+    answer: str | None = None,
+    abstains: bool = False,
+    odd: bool = True,
+) -> None:
+    """Check that ``reader.read(question, context, state=...)`` answers from the context and cites it.
+
+    - ``name`` is a text; the answer's text is a text, empty exactly when the reader abstains;
+    - confidence is None or in [0, 1]; usage is a mapping; ``to_dict()`` can be written as JSON;
+    - a citation's number is a place in the context, counted from 1, and its id is that unit's; its offsets
+      lie in that unit's text, and its quote stands there;
+    - all three states are accepted; a context of one unit is;
+    - an empty context gives an answer without citations, or raises InputError;
+    - odd units and odd questions do not raise.
+
+    ``answer`` is a text that the answer must contain (upper and lower case alike). With ``abstains`` the
+    reader must abstain when the state is ``insufficient``. ``odd=False`` leaves out the odd texts, each of
+    which costs a call.
+    """
+    check = Checker("check_reader", reader)
+    check.name(reader)
+    check.method(reader, "read", "read(question, context, state=...) is a method")
+    given = tuple(context)
+    said = _read(check, reader, question, given, "enough", "the context")
+    if answer is not None:
+        check.expect(
+            said is not None and answer.casefold() in said.text.casefold(),
+            f"the answer to {question!r} contains {answer!r}",
+            said,
+        )
+    for state in ("ambiguous", "insufficient"):
+        said = _read(check, reader, question, given, state, f"state {state!r}")
+        if abstains and state == "insufficient":
+            check.expect(
+                said is not None and said.abstained,
+                "the reader abstains when the state is insufficient",
+                said,
+            )
+    _read(check, reader, question, given[:1], "enough", "a context of one unit")
+    _read(check, reader, question, (), "insufficient", "an empty context", (InputError,))
+    if odd:
+        units = tuple(Candidate(f"odd#{n}", text) for n, text in enumerate(ODD_TEXTS.values()))
+        for unit, label in zip(units, ODD_TEXTS, strict=True):
+            _read(check, reader, question, (unit, given[0]), "enough", f"an odd unit ({label})")
+        _read(check, reader, ODD_TEXTS["control characters"], given, "enough", "an odd question")
+
+
+def _read(
+    check: Checker,
+    reader: Reader,
+    question: str,
+    context: tuple[Candidate, ...],
+    state: object,
+    label: str,
+    allowed: tuple[type[Exception], ...] = (),
+) -> Answer | None:
+    said = check.call(
+        f"reading {label}",
+        lambda: reader.read(question, context, state=state),  # type: ignore[arg-type]
+        allowed,
+    )
+    if said is None and allowed:
+        return None
+    check.expect(isinstance(said, Answer), f"reading {label} gives an Answer", type(said).__name__)
+    assert isinstance(said, Answer)  # noqa: S101 - for the type checker; reported above
+    check.expect(isinstance(said.text, str), f"the answer's text is a text ({label})", said.text)
+    check.expect(
+        bool(said.text.strip()) != said.abstained,
+        f"the text is empty exactly when the reader abstains ({label})",
+        f"text {said.text!r}, abstained {said.abstained}",
+    )
+    check.expect(
+        said.confidence is None or 0 <= said.confidence <= 1,
+        f"confidence is None or in [0, 1] ({label})",
+        said.confidence,
+    )
+    _check_citations(check, said, context, label)
+    check.call(f"writing the answer to {label} as JSON", lambda: json.dumps(said.to_dict()))
+    return said
+
+
+def _check_citations(check: Checker, said: Answer, context: tuple[Candidate, ...], label: str) -> None:
+    for citation in said.citations:
+        check.expect(
+            1 <= citation.number <= len(context),
+            f"a citation's number is a place in the context of {len(context)} ({label})",
+            citation,
+        )
+        unit = context[citation.number - 1]
+        check.expect(
+            citation.candidate_id == unit.id,
+            f"citation {citation.number} has its unit's id {unit.id!r} ({label})",
+            citation,
+        )
+        start, end = citation.start, citation.end
+        if start is not None or end is not None:
+            check.expect(
+                start is not None and end is not None and 0 <= start <= end <= len(unit.text),
+                f"a citation's offsets lie in its unit's text of {len(unit.text)} characters ({label})",
+                citation,
+            )
+        if citation.quote is not None:
+            stands = unit.text[start:end] if start is not None else unit.text
+            check.expect(
+                citation.quote == stands if start is not None else citation.quote in stands,
+                f"a citation's quote stands at its place ({label})",
+                f"{citation.quote!r} is not {stands!r}",
+            )
