@@ -1,0 +1,233 @@
+"""The reading half of the embedded store: rankings first, as ids and rows; then the rows, once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag._extras import need
+from pagerag.errors import InputError, StoreError
+from pagerag.protocols import Encoder
+from pagerag.store.base import SearchMode
+from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.store.problems import explained
+from pagerag.store.readings import Readings
+from pagerag.store.schema import PAYLOAD, title_keys, unit_of
+from pagerag.store.units import Unit
+from pagerag.text import Analysis, tokenize
+from pagerag.units import Candidate
+
+__all__ = ["LanceReading", "any_of"]
+
+FUSION_DEPTH = 100
+"""How many units of each ranking hybrid search fuses."""
+
+_Hit = tuple[str, int, float]
+"""A unit's id, its row, its score."""
+
+
+class LanceReading:
+    """Search and fetch over the table of units."""
+
+    location: str
+    encoder: Encoder | None
+    encoder_name: str
+    dimension: int
+    exact_below: int
+    _units: Any
+
+    def __init__(self) -> None:
+        self._readings = Readings()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __len__(self) -> int:
+        return int(self._units.count_rows())
+
+    def search(
+        self,
+        query: str,
+        k: int = 20,
+        mode: SearchMode = "hybrid",
+        *,
+        vector: NDArray[np.floating[Any]] | None = None,
+    ) -> list[Candidate]:
+        """The ``k`` best units; hybrid scores are reciprocal-rank sums, lexical BM25, dense cosine."""
+        if mode == "lexical":
+            return self.search_text(query, k)
+        if mode not in ("dense", "hybrid"):
+            raise InputError(f"unknown search mode {mode!r}; one of: hybrid, dense, lexical")
+        if vector is None:
+            vector = self._need_encoder(f"{mode} search").encode_queries([query])[0]
+        if mode == "dense":
+            return self.search_vector(vector, k)
+        depth = max(k, FUSION_DEPTH)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(2, thread_name_prefix="pagerag-store")
+        lexical = self._threads.submit(self._by_text, query, depth)  # both sides wait outside the GIL
+        [dense] = self._by_vectors(self._points(vector), depth)
+        words = lexical.result()
+        fused = reciprocal_rank_fusion([[hit[0] for hit in dense], [hit[0] for hit in words]])
+        rows = {name: row for name, row, _ in [*words, *dense]}
+        best = [(name, rows[name], score) for name, score in list(fused.items())[: max(k, 0)]]
+        return self._candidates([best])[0]
+
+    def search_text(self, text: str, k: int = 20) -> list[Candidate]:
+        """The ``k`` best units by BM25 over ``title. text``."""
+        return self._candidates([self._by_text(text, k)])[0]
+
+    def search_vector(self, vector: NDArray[np.floating[Any]], k: int = 20) -> list[Candidate]:
+        """The ``k`` nearest units by cosine."""
+        return self._candidates(self._by_vectors(self._points(vector), k))[0]
+
+    def search_vectors(self, vectors: NDArray[np.floating[Any]], k: int = 20) -> list[list[Candidate]]:
+        """``search_vector`` for each row, in one pass."""
+        return self._candidates(self._by_vectors(self._points(vectors), k))
+
+    def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
+        """The first ``k`` units of the documents of this title, in reading order.
+
+        Case, accents and a bracket at the title's end do not count: "alien" finds "Alien (film)".
+        """
+        return self.lookup_titles([title], k)[0]
+
+    def lookup_titles(self, titles: Sequence[str], k: int = 5) -> list[list[Candidate]]:
+        """``lookup_title`` for each title, in one pass."""
+        keys = [title_keys(_whole(title))[0] for title in titles]
+        wanted = [key for key in dict.fromkeys(keys) if key]
+        if not wanted or k <= 0:
+            return [[] for _ in titles]
+        where = f"position < {k} AND ({any_of('title_key', wanted)} OR {any_of('title_base', wanted)})"
+        with explained("reading", self.location):
+            found = self._units.search().where(where).limit(max(1000, 20 * k * len(wanted)))
+            table = found.select([*PAYLOAD, "title_key", "title_base"]).to_arrow()
+        groups: dict[str, list[tuple[bool, str, int, Unit]]] = {key: [] for key in wanted}
+        units = _units_of(table)
+        self._readings.keep(units)
+        pairs = zip(table["title_key"].to_pylist(), table["title_base"].to_pylist(), strict=True)
+        for unit, (whole, base) in zip(units, pairs, strict=True):
+            for key in {whole, base} & groups.keys():
+                groups[key].append((whole != key, unit.source, unit.position, unit))
+        best = {key: sorted(group, key=lambda item: item[:3])[:k] for key, group in groups.items()}
+        return [[item[3].candidate() for item in best.get(key or "", [])] for key in keys]
+
+    def fetch(self, ids: Sequence[str]) -> list[Candidate]:
+        """The units of these ids, in this order; an unknown id is an error."""
+        found = self._by_id(ids)
+        for name in ids:
+            if name not in found:
+                raise InputError(f"the store {self.location} has no unit {name!r}")
+        return [found[name].candidate() for name in ids]
+
+    def analyses(self, candidates: Sequence[Candidate]) -> list[Analysis | None]:
+        """The stored analysis of each candidate, None where there is none to use.
+
+        Sentences made by ``sentences_of`` have theirs, too. Nothing is read for units that were
+        retrieved a moment ago.
+        """
+        return self._readings.of(candidates, self._by_id)
+
+    def _by_text(self, text: str, k: int) -> list[_Hit]:
+        words = tokenize(_whole(text))
+        if not words or k <= 0:
+            return []
+        queries = need("lancedb.query", "lancedb", "lancedb")
+        with explained("searching", self.location):
+            query = self._units.search(queries.MatchQuery(" ".join(words), "lexical"), query_type="fts")
+            table = query.limit(k).select(["id", "_score"]).with_row_id(True).to_arrow()
+        return _ranked(table, table["_score"].to_pylist())
+
+    def _by_vectors(self, points: NDArray[np.float32], k: int) -> list[list[_Hit]]:
+        if k <= 0:
+            return [[] for _ in points]
+        with explained("searching", self.location):
+            query = self._units.search(list(points) if len(points) > 1 else points[0])
+            query = query.distance_type("dot").limit(k).select(["id", "_distance"]).with_row_id(True)
+            exact = len(self) < self.exact_below
+            query = query.bypass_vector_index() if exact else query.ef(max(2 * k, 150))
+            table = query.to_arrow()
+        hits = _ranked(table, [1.0 - distance for distance in table["_distance"].to_pylist()])
+        if len(points) == 1:
+            return [hits]
+        result: list[list[_Hit]] = [[] for _ in points]
+        for owner, hit in zip(table["query_index"].to_pylist(), hits, strict=True):
+            result[owner].append(hit)
+        return result
+
+    def _points(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        points = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+        if points.ndim != 2 or points.shape[1] != self.dimension:
+            raise InputError(
+                f"a vector of shape {np.shape(vectors)} cannot be searched: this store holds "
+                f"{self.dimension} numbers a unit, by {self.encoder_name!r}"
+            )
+        if not np.isfinite(points).all():
+            raise InputError("a vector with NaN or infinity cannot be searched")
+        lengths = np.linalg.norm(points, axis=1, keepdims=True)
+        return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def _candidates(self, rankings: Sequence[Sequence[_Hit]]) -> list[list[Candidate]]:
+        rows = {name: row for ranking in rankings for name, row, _ in ranking}
+        if not rows:
+            return [[] for _ in rankings]
+        with explained("reading", self.location):
+            table = self._units.take_row_ids(list(rows.values())).select(list(PAYLOAD)).to_arrow()
+        units = {unit.id: unit for unit in _units_of(table)}
+        moved = [name for name in rows if name not in units]
+        if moved:
+            # A writer has replaced or moved rows since the ranking was made: look them up by id. One
+            # that is gone now is left out, as if it had gone a moment earlier.
+            units.update(self._by_id(moved))
+        self._readings.keep(units.values())
+        return [
+            [units[name].candidate(score) for name, _, score in ranking if name in units]
+            for ranking in rankings
+        ]
+
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        with explained("reading", self.location):
+            query = self._units.search().where(any_of("id", wanted)).limit(len(wanted))
+            units = _units_of(query.select(list(PAYLOAD)).to_arrow())
+        self._readings.keep(units)
+        return {unit.id: unit for unit in units}
+
+    def _has_vector_index(self) -> bool:
+        return any("vector" in config.columns for config in self._units.list_indices())
+
+    def _need_encoder(self, purpose: str) -> Encoder:
+        if self.encoder is None:
+            raise StoreError(
+                f"{purpose} needs the encoder {self.encoder_name!r}, and the store {self.location} was "
+                "opened without one"
+            )
+        return self.encoder
+
+
+def _units_of(table: Any) -> list[Unit]:
+    if not table.num_rows:
+        return []
+    flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    vectors = np.asarray(flat, dtype=np.float32).reshape(table.num_rows, -1)
+    rows = table.drop_columns(["vector"]).to_pylist()
+    return [unit_of(row, vector) for row, vector in zip(rows, vectors, strict=True)]
+
+
+def _ranked(table: Any, scores: list[float]) -> list[_Hit]:
+    return list(zip(table["id"].to_pylist(), table["_rowid"].to_pylist(), scores, strict=True))
+
+
+def any_of(column: str, values: Iterable[str]) -> str:
+    """A SQL condition; quotes in the values are doubled, which is all the escaping its strings have."""
+    quoted = ", ".join("'" + _whole(value).replace("'", "''") + "'" for value in values)
+    return f"{column} IN ({quoted})"
+
+
+def _whole(text: str) -> str:
+    """Text without halves of surrogate pairs, which UTF-8 cannot carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")

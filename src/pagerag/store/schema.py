@@ -1,0 +1,198 @@
+"""Units and files as Arrow tables: the columns, and what the store says of itself in their metadata."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pagerag._extras import need
+from pagerag.errors import CandidateError, StoreMismatchError
+from pagerag.store.base import SCHEMA_VERSION, FileRecord
+from pagerag.store.units import Unit, encoded_text
+from pagerag.text import tokenize
+from pagerag.text.entities import name_key
+
+__all__ = ["PAYLOAD", "Identity", "files_schema", "files_table", "title_keys", "unit_of", "units_schema"]
+
+_META = b"pagerag"
+_LAST_BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+
+PAYLOAD = tuple(field.name for field in dataclasses.fields(Unit))
+"""What a search brings back; the other columns serve the indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a store is made for: kept in the schema of its table, so that it can never be apart from it."""
+
+    encoder: str
+    dimension: int
+    analysis: int
+    schema: int = SCHEMA_VERSION
+
+    def metadata(self) -> dict[bytes, bytes]:
+        body = {"schema": self.schema, "encoder": self.encoder, "dimension": self.dimension}
+        return {_META: json.dumps({**body, "analysis": self.analysis}, sort_keys=True).encode()}
+
+    @classmethod
+    def read(cls, metadata: Mapping[bytes, bytes] | None, location: str) -> Identity:
+        """The identity in a table's metadata; another schema version is refused here."""
+        try:
+            body = json.loads((metadata or {})[_META])
+            schema = int(body["schema"])
+        except (KeyError, ValueError, TypeError) as missing:
+            raise StoreMismatchError(
+                f"{location} holds a LanceDB table that pagerag did not write; choose another folder"
+            ) from missing
+        if schema != SCHEMA_VERSION:
+            remedy = (
+                "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+                if schema < SCHEMA_VERSION
+                else "it was written by a newer pagerag: upgrade this one"
+            )
+            raise StoreMismatchError(
+                f"the store {location} has schema version {schema}; this pagerag reads version "
+                f"{SCHEMA_VERSION}; {remedy}"
+            )
+        return cls(str(body["encoder"]), int(body["dimension"]), int(body["analysis"]), schema)
+
+
+def units_schema(identity: Identity) -> Any:
+    """The columns of the units' table."""
+    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
+    text, number, place = pa.string(), pa.int32(), pa.int64()
+    return pa.schema(
+        [
+            pa.field("id", text, nullable=False),
+            pa.field("text", text, nullable=False),
+            pa.field("title", text),
+            pa.field("title_key", text),
+            pa.field("title_base", text),
+            pa.field("lexical", text, nullable=False),
+            pa.field("source", text, nullable=False),
+            pa.field("path", text, nullable=False),
+            pa.field("position", number, nullable=False),
+            pa.field("ordinal", number, nullable=False),
+            pa.field("start", place, nullable=False),
+            pa.field("end", place, nullable=False),
+            pa.field("sentences", pa.list_(number)),
+            pa.field("pages", pa.list_(number)),
+            pa.field("section", text),
+            pa.field("record", text),
+            pa.field("digest", text, nullable=False),
+            pa.field("fields", text),
+            pa.field("analysis", pa.binary()),
+            pa.field("vector", pa.list_(pa.float32(), identity.dimension), nullable=False),
+        ],
+        metadata=identity.metadata(),
+    )
+
+
+def files_schema(identity: Identity) -> Any:
+    """The columns of the ledger."""
+    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
+    return pa.schema(
+        [
+            pa.field("path", pa.string(), nullable=False),
+            pa.field("digest", pa.string(), nullable=False),
+            pa.field("status", pa.string(), nullable=False),
+            pa.field("documents", pa.int64(), nullable=False),
+            pa.field("units", pa.int64(), nullable=False),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("original", pa.string()),
+        ],
+        metadata=identity.metadata(),
+    )
+
+
+def files_table(records: Sequence[FileRecord], schema: Any) -> Any:
+    """Ledger records as an Arrow table."""
+    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
+    return pa.table({name: [getattr(r, name) for r in records] for name in schema.names}, schema=schema)
+
+
+def units_table(units: Sequence[Unit], schema: Any, dimension: int) -> Any:
+    """Units, each with its vector, as an Arrow table; an unusable one is named."""
+    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
+    columns: dict[str, Any] = {name: [] for name in schema.names if name != "vector"}
+    vectors = np.empty((len(units), dimension), dtype=np.float32)
+    for row, unit in enumerate(units):
+        _check(unit, dimension)
+        vectors[row] = unit.vector
+        key, base = title_keys(unit.title)
+        values = {
+            "title_key": key,
+            "title_base": base,
+            "lexical": " ".join(tokenize(encoded_text(unit.title, unit.text))),
+            "sentences": [edge for span in unit.sentences for edge in span],
+            "pages": list(unit.pages),
+            "fields": json.dumps(dict(unit.fields), ensure_ascii=False, default=str) if unit.fields else None,
+        }
+        for name, column in columns.items():
+            column.append(values[name] if name in values else getattr(unit, name))
+    columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
+    return pa.table(columns, schema=schema)
+
+
+def unit_of(row: Mapping[str, Any], vector: Any) -> Unit:
+    """A row of the units' table as a Unit."""
+    edges = row["sentences"] or []
+    return Unit(
+        id=row["id"],
+        text=row["text"],
+        source=row["source"],
+        path=row["path"],
+        title=row["title"],
+        position=row["position"],
+        start=row["start"],
+        end=row["end"],
+        ordinal=row["ordinal"],
+        sentences=tuple(zip(edges[::2], edges[1::2], strict=True)),
+        pages=tuple(row["pages"] or ()),
+        section=row["section"],
+        record=row["record"],
+        digest=row["digest"],
+        fields=json.loads(row["fields"]) if row["fields"] else {},
+        analysis=row["analysis"],
+        vector=vector,
+    )
+
+
+def title_keys(title: str | None) -> tuple[str | None, str | None]:
+    """The forms by which a title is found: whole, and without a bracket at its end ("Alien (film)")."""
+    if not title:
+        return None, None
+    return _key(title), _key(_LAST_BRACKET.sub("", title) or title)
+
+
+def _key(title: str) -> str:
+    # A title of stop words alone ("The Who", "It") has no name key and is found as it is spelled.
+    return name_key(title) or " ".join(title.casefold().split())
+
+
+def _check(unit: Unit, dimension: int) -> None:
+    if not unit.id or not unit.source:
+        raise CandidateError(f"unit {unit.id!r} needs an id and a source", item=unit.id)
+    if not unit.text.strip():
+        raise CandidateError(f"unit {unit.id!r} has no text", item=unit.id)
+    try:
+        f"{unit.id}{unit.text}{unit.title}{unit.source}".encode()
+    except UnicodeEncodeError as broken:
+        raise CandidateError(
+            f"unit {unit.id!r} holds half of a surrogate pair ({broken}); replace it first", item=unit.id
+        ) from broken
+    vector = unit.vector
+    if vector is None or vector.shape != (dimension,):
+        shape = None if vector is None else vector.shape
+        raise CandidateError(
+            f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers a unit",
+            item=unit.id,
+        )
+    if not np.isfinite(vector).all():
+        raise CandidateError(f"unit {unit.id!r} has a vector with NaN or infinity", item=unit.id)
