@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pagerag.errors import SettingsError
@@ -100,7 +99,7 @@ def _table(value: Any) -> Mapping[str, Any]:
     result = json.loads(value) if isinstance(value, str) else value
     if not isinstance(result, Mapping):
         raise TypeError
-    return MappingProxyType(dict(result))
+    return dict(result)
 
 
 def _secret(value: Any) -> Secret:

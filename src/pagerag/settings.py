@@ -12,9 +12,9 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pagerag._values import Secret, convert
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 PREFIX = "PAGERAG_"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = {}
 _NO_SECRET = Secret()
 
 
@@ -40,7 +40,7 @@ def _doc(text: str, default: Any, **rules: Any) -> Any:
     """A field with its one-line explanation and its bounds."""
     metadata = {"doc": text, **rules}
     if isinstance(default, Secret | Mapping):
-        return field(default_factory=lambda: default, metadata=metadata)
+        return field(default_factory=lambda: copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -150,7 +150,7 @@ class Settings:
     read: ReadSettings = field(default_factory=ReadSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
     gguf: GgufSettings = field(default_factory=GgufSettings)
-    origins: Mapping[str, str] = field(default_factory=lambda: _NOTHING, compare=False, repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def load(
@@ -185,7 +185,7 @@ class Settings:
             place = (origins or {}).get(name, "")
             sections.setdefault(section, {})[key] = convert(name, value, known[name], place)
         made = {section: replace(getattr(self, section), **changed) for section, changed in sections.items()}
-        return replace(self, **made, origins=MappingProxyType({**self.origins, **(origins or {})}))
+        return replace(self, **made, origins={**self.origins, **(origins or {})})
 
     @classmethod
     def fields(cls) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,348 @@
+"""Retrieve → promote → read: from a question to an answer with its evidence path, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from pagerag._result import Failure, Result
+from pagerag.errors import InputError, PageRAGError
+from pagerag.promote import Promoter, Promotion
+from pagerag.protocols import Encoder, Reader, Retriever
+from pagerag.read import reader as make_reader
+from pagerag.settings import Settings
+from pagerag.store import Store, sentences_of
+from pagerag.units import Answer, Candidate, Mode, Pool, State
+
+__all__ = ["Failure", "PageRAG", "Result", "Stage"]
+
+Units = Literal["auto", "core", "context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage has ended: what streaming callers hear before the words come."""
+
+    name: str
+    seconds: float
+    detail: str
+
+
+@dataclass(slots=True)
+class _Work:
+    """One question on its way."""
+
+    question: str
+    pool: Pool
+    promotion: Promotion
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+class PageRAG:
+    """The whole pipeline over a store, a retriever, a promoter and a reader. Thread-safe when they are.
+
+    Stored units are passages. In mode ``sentence`` (what ``auto`` means for a store) the passages of the
+    pool are promoted first, then the sentences of the best of them, so that the reader sees sentences and
+    the pool is never flooded; in ``paragraph`` and ``document`` the passages themselves are promoted.
+    ``units`` says whether the reader gets the minimal core or the context filled to ``k``; ``auto`` follows
+    the reader's own ``prefers``.
+    """
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        retriever: Retriever | None = None,
+        promoter: Promoter | None = None,
+        reader: Reader | None = None,
+        *,
+        encoder: Encoder | None = None,
+        k: int = 5,
+        pool: int = 20,
+        mode: Mode | Literal["auto"] = "auto",
+        strategy: str | None = None,
+        max_tokens: int | None = None,
+        units: Units = "auto",
+    ) -> None:
+        if store is None and retriever is None:
+            raise InputError("PageRAG needs a store or a retriever; PageRAG.open(path) makes both")
+        if k < 1 or pool < 1:
+            raise InputError(f"k and pool must be at least 1, not k={k}, pool={pool}")
+        self.promoter = promoter if promoter is not None else Promoter()
+        self.store, self.encoder = store, encoder
+        if retriever is None:
+            retriever = default_retriever(cast(Store, store), self.promoter, encoder)
+        self.retriever = retriever
+        self.reader = reader if reader is not None else make_reader("auto")
+        self.k, self.pool, self.units = k, pool, units
+        self.mode: Mode = ("sentence" if store is not None else "paragraph") if mode == "auto" else mode
+        self.strategy, self.max_tokens = strategy, max_tokens
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None,
+        *,
+        reader: Reader | str | None = None,
+        encoder: Encoder | None = None,
+    ) -> PageRAG:
+        """The pipeline over the store at ``path``, everything else as ``settings`` say."""
+        from pagerag.retrieve import encoder as make_encoder
+        from pagerag.store import open_store
+
+        settings = settings or Settings()
+        place = os.fspath(path) if path is not None else settings.store.path
+        if encoder is None:
+            encoder = make_encoder(open_store(place).encoder_name)
+        store = open_store(place, encoder=encoder)
+        promoter = _promoter(settings)
+        if reader is None or isinstance(reader, str):
+            reader = make_reader(reader or settings.read.reader, settings)
+        retriever = default_retriever(
+            store, promoter, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
+        )
+        return cls(
+            store,
+            retriever,
+            promoter,
+            reader,
+            encoder=encoder,
+            k=settings.promote.k,
+            pool=settings.retrieve.pool,
+            mode=cast(Any, settings.promote.mode),
+            strategy=None if settings.promote.strategy == "auto" else settings.promote.strategy,
+            max_tokens=settings.promote.max_tokens or None,
+            units=cast(Units, settings.read.units),
+        )
+
+    def ask(self, question: str) -> Result:
+        """Answer one question."""
+        started = time.perf_counter()
+        work = self._gather(question)
+        with _timed(work.timings, "read"):
+            answer = self.reader.read(question, self._shown(work), state=_state(work))
+        return self._result(work, answer, started)
+
+    async def aask(self, question: str) -> Result:
+        """``ask`` without blocking the event loop; readers with ``aread`` are awaited."""
+        started = time.perf_counter()
+        work = await asyncio.to_thread(self._gather, question)
+        with _timed(work.timings, "read"):
+            answer = await self._aread(question, self._shown(work), _state(work))
+        return self._result(work, answer, started)
+
+    def ask_many(self, questions: Iterable[str], *, workers: int | None = None) -> Iterator[Result | Failure]:
+        """Answer many questions at once, in their order; none is lost.
+
+        A question that fails comes back as a Failure that holds the error; the others go on. At most
+        ``workers`` questions are in flight (8 unless told), so the input may be endless.
+        """
+        count = workers if workers is not None else 8
+        if count < 1:
+            raise InputError(f"workers must be at least 1, not {count}")
+        with ThreadPoolExecutor(count, thread_name_prefix="pagerag-ask") as threads:
+            flying: deque[Future[Result | Failure]] = deque()
+            try:
+                for question in questions:
+                    flying.append(threads.submit(self._attempt, question))
+                    if len(flying) >= 2 * count:
+                        yield flying.popleft().result()
+                while flying:
+                    yield flying.popleft().result()
+            finally:
+                for future in flying:
+                    future.cancel()
+
+    async def aask_many(
+        self, questions: Iterable[str], *, workers: int = 8
+    ) -> AsyncIterator[Result | Failure]:
+        """``ask_many`` for async callers."""
+        if workers < 1:
+            raise InputError(f"workers must be at least 1, not {workers}")
+        flying: deque[asyncio.Task[Result | Failure]] = deque()
+        try:
+            for question in questions:
+                flying.append(asyncio.create_task(self._aattempt(question)))
+                if len(flying) >= workers:
+                    yield await flying.popleft()
+            while flying:
+                yield await flying.popleft()
+        finally:
+            for task in flying:
+                task.cancel()
+
+    def stream(self, question: str) -> Iterator[Stage | str | Result]:
+        """Stages as they end, the reader's words as they come, then the Result."""
+        started = time.perf_counter()
+        work = self._gather(question)
+        yield Stage("retrieve", work.timings["retrieve"], f"{len(work.pool)} units")
+        units = self._shown(work)
+        yield Stage("promote", work.timings["promote"], f"{len(units)} units, {work.promotion.state}")
+        answer: Answer | None = None
+        with _timed(work.timings, "read"):
+            for item in _stream(self.reader, question, units, _state(work)):
+                if isinstance(item, Answer):
+                    answer = item
+                    break
+                work.timings.setdefault("first_words", time.perf_counter() - started)
+                yield item
+        if answer is None:
+            raise InputError(f"the reader {self.reader.name!r} ended its stream without an Answer")
+        yield self._result(work, answer, started)
+
+    def gather(self, question: str) -> tuple[Pool, Promotion]:
+        """Retrieval and promotion alone, for those who read elsewhere."""
+        work = self._gather(question)
+        return work.pool, work.promotion
+
+    def _gather(self, question: str) -> _Work:
+        if not isinstance(question, str) or not question.strip():
+            raise InputError("the question is empty; ask something")
+        timings: dict[str, float] = {}
+        with _timed(timings, "retrieve"):
+            pool = self.retriever.retrieve(question, self.pool)
+        with _timed(timings, "promote"):
+            promotion = self._promote(question, pool)
+        return _Work(question, pool, promotion, timings)
+
+    def _promote(self, question: str, pool: Pool) -> Promotion:
+        keywords = {"strategy": self.strategy, "max_tokens": self.max_tokens}
+        if self.mode != "sentence" or self.store is None:
+            return self.promoter.promote(
+                question, pool, k=self.k, mode=self.mode, analyses=self._analyses(pool.candidates), **keywords
+            )
+        passages = self._best_passages(question, pool)
+        sentences = [sentence for passage in passages for sentence in sentences_of(passage)]
+        vectors = self._encode(sentences)
+        scored = sentences
+        if vectors is not None and pool.vector is not None:
+            closeness = vectors @ pool.vector
+            scored = [
+                replace(s, score=float(c), vector=v)
+                for s, c, v in zip(sentences, closeness, vectors, strict=True)
+            ]
+        return self.promoter.promote(
+            question,
+            scored,
+            k=self.k,
+            mode="sentence",
+            vector=pool.vector if vectors is not None else None,
+            analyses=self._analyses(scored),
+            **keywords,
+        )
+
+    def _best_passages(self, question: str, pool: Pool) -> Sequence[Candidate]:
+        """The passages whose sentences are worth reading: promoted ones first, twice as many as units."""
+        if len(pool) <= 2 * self.k:
+            return pool.candidates
+        first = self.promoter.promote(
+            question, pool, k=2 * self.k, mode="paragraph", analyses=self._analyses(pool.candidates)
+        )
+        return first.context
+
+    def _encode(self, sentences: Sequence[Candidate]) -> Any:
+        if self.encoder is None or not sentences:
+            return None
+        from pagerag.store import encoded_text
+
+        texts = [encoded_text(sentence.title, sentence.text) for sentence in sentences]
+        return np.asarray(self.encoder.encode_passages(texts), dtype=np.float32)
+
+    def _analyses(self, candidates: Sequence[Candidate]) -> Any:
+        return self.store.analyses(candidates) if self.store is not None else None
+
+    def _shown(self, work: _Work) -> tuple[Candidate, ...]:
+        wanted = getattr(self.reader, "prefers", "context") if self.units == "auto" else self.units
+        core = tuple(work.promotion.core)
+        return core if wanted == "core" and core else tuple(work.promotion.context)
+
+    async def _aread(self, question: str, units: Sequence[Candidate], state: State) -> Answer:
+        aread = getattr(self.reader, "aread", None)
+        if aread is not None:
+            return cast(Answer, await aread(question, units, state=state))
+        return await asyncio.to_thread(self.reader.read, question, units, state=state)
+
+    def _attempt(self, question: str) -> Result | Failure:
+        try:
+            return self.ask(question)
+        except PageRAGError as problem:
+            return Failure(question, problem)
+
+    async def _aattempt(self, question: str) -> Result | Failure:
+        try:
+            return await self.aask(question)
+        except PageRAGError as problem:
+            return Failure(question, problem)
+
+    def _result(self, work: _Work, answer: Answer, started: float) -> Result:
+        work.timings["total"] = time.perf_counter() - started
+        return Result(
+            question=work.question,
+            answer=answer,
+            units=self._shown(work),
+            promotion=work.promotion,
+            pool=work.pool,
+            timings=work.timings,
+        )
+
+
+def default_retriever(
+    store: Store,
+    promoter: Promoter,
+    encoder: Encoder | None,
+    *,
+    mode: str = "hybrid",
+    adaptive: bool = True,
+) -> Retriever:
+    """Hybrid search over the store, with adaptive follow-up where the store can search three ways."""
+    from pagerag.retrieve.stored import StoreRetriever
+
+    base = StoreRetriever(store, mode=cast(Any, mode))
+    if not adaptive or encoder is None or not hasattr(store, "lookup_title"):
+        return base
+    from pagerag.retrieve.adaptive import AdaptiveRetriever
+
+    return AdaptiveRetriever(base, store, promoter=promoter)
+
+
+def _promoter(settings: Settings) -> Promoter:
+    if not settings.promote.weights:
+        return Promoter()
+    from pagerag.promote import Weights
+
+    return Promoter(weights=Weights.load(settings.promote.weights))
+
+
+def _state(work: _Work) -> State:
+    return work.promotion.state
+
+
+def _stream(
+    reader: Reader, question: str, units: Sequence[Candidate], state: State
+) -> Iterator[str | Answer]:
+    stream: Callable[..., Iterator[str | Answer]] | None = getattr(reader, "stream", None)
+    if stream is not None:
+        yield from stream(question, units, state=state)
+        return
+    answer = reader.read(question, units, state=state)
+    if answer.text:
+        yield answer.text
+    yield answer
+
+
+@contextmanager
+def _timed(timings: dict[str, float], name: str) -> Iterator[Mapping[str, float]]:
+    started = time.perf_counter()
+    try:
+        yield timings
+    finally:
+        timings[name] = time.perf_counter() - started
