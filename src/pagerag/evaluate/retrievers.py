@@ -1,0 +1,93 @@
+"""Retrievers by name, as rankers of given units.
+
+======================================= ==============================================================
+``bm25``                                BM25 fitted on the units themselves
+``wordllama``, ``minilm``, ...          any encoder of ``pagerag.retrieve.encoders``, by cosine
+``sentence-transformers:MODEL``         Contriever, NV-Embed-v2 and any other model of that library
+``openai:MODEL@URL``                    an OpenAI-compatible embedding endpoint
+``late:ENCODER``                        late interaction (MaxSim over token vectors)
+``A+B``                                 A and B fused by reciprocal rank; ``hybrid`` is ``bm25+minilm``
+``file:PATH``                           pools made elsewhere, read from a file (see ``filed``)
+======================================= ==============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pagerag.errors import InputError
+from pagerag.evaluate.pools import DenseRanker, Ranker, Ranking, unit_text
+from pagerag.protocols import Retriever
+from pagerag.retrieve.bm25 import BM25, BM25Retriever
+from pagerag.retrieve.dense import DenseRetriever
+from pagerag.retrieve.encoders import encoder
+from pagerag.retrieve.hybrid import HybridRetriever
+from pagerag.retrieve.ranking import reciprocal_ranks
+from pagerag.units import Candidate
+
+__all__ = ["FusedRanker", "LexicalRanker", "corpus_retriever", "ranker"]
+
+_SHORT = {"hybrid": "bm25+minilm", "contriever": "sentence-transformers:facebook/contriever-msmarco"}
+NV_EMBED = "sentence-transformers:nvidia/NV-Embed-v2"
+
+
+class LexicalRanker:
+    """BM25 whose document frequencies are those of the units at hand."""
+
+    name = "bm25"
+
+    def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
+        """Scores are BM25's; 0 where no term is shared."""
+        scores = BM25(unit_text(unit) for unit in units).scores(question)
+        return Ranking(scores=scores.astype(np.float64))
+
+
+class FusedRanker:
+    """Reciprocal-rank fusion of rankers; vectors come from the first that has them."""
+
+    def __init__(self, rankers: Sequence[Ranker]) -> None:
+        self.rankers = tuple(rankers)
+        self.name = "+".join(one.name for one in self.rankers)
+
+    def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
+        """Scores are sums of 1 / (60 + rank)."""
+        parts = [one.rank(question, units) for one in self.rankers]
+        orders = [[str(place) for place in np.argsort(-part.scores, kind="stable")] for part in parts]
+        fused = reciprocal_ranks(orders)
+        scores = np.array([fused[str(place)] for place in range(len(units))], dtype=np.float64)
+        dense = next((part for part in parts if part.vectors is not None), None)
+        return Ranking(
+            scores=scores,
+            vectors=dense.vectors if dense else None,
+            question=dense.question if dense else None,
+        )
+
+
+def ranker(name: str) -> Ranker:
+    """The ranker of this name (see the table above); embeddings are cached on disk."""
+    name = _SHORT.get(name, name)
+    if "+" in name:
+        return FusedRanker([ranker(part) for part in name.split("+")])
+    if name == "bm25":
+        return LexicalRanker()
+    if name.startswith("late:"):
+        from pagerag.evaluate.late import LateRanker
+
+        return LateRanker(name.removeprefix("late:"))
+    if not name or name.startswith("file:"):
+        raise InputError(f"retriever {name!r} does not rank units; name a retriever such as bm25 or minilm")
+    return DenseRanker(encoder(name, cache=True))
+
+
+def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
+    """The retriever of this name over a whole corpus of units."""
+    name = _SHORT.get(name, name)
+    if "+" in name:
+        return HybridRetriever([corpus_retriever(part, units) for part in name.split("+")])
+    if name == "bm25":
+        return BM25Retriever(units)
+    if not name or name.startswith(("file:", "late:")):
+        raise InputError(f"retriever {name!r} cannot search a corpus here; use bm25, an encoder, or hybrid")
+    return DenseRetriever(units, encoder(name, cache=True))

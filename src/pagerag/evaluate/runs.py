@@ -1,0 +1,256 @@
+"""A run: questions in chunks through a pool of processes, one atomically renamed file per chunk.
+
+Killed at any moment and started again, a run ends in the same bytes: a chunk's content depends on its
+questions and on the settings alone, a chunk file is whole or absent, and what differs between two runs
+of the same thing (times) is kept apart, in ``timings.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from itertools import count, islice
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+from pagerag._files import write_atomic
+from pagerag.errors import InputError, PageRAGError
+from pagerag.evaluate.config import RunConfig
+from pagerag.evaluate.datasets import read_questions
+from pagerag.evaluate.questions import Question
+from pagerag.evaluate.results import finish
+from pagerag.evaluate.versions import identity
+from pagerag.evaluate.work import Worker
+
+__all__ = ["Progress", "run"]
+
+Progress = Callable[[int, int], None]
+"""Called with (questions done, questions in all) as chunks come in."""
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def run(
+    config: RunConfig,
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run or resume ``config`` in the folder ``out`` and return the content of its result.json.
+
+    The whole data file is read first, so that a malformed record is told before any work. A folder with
+    another run's files is refused unless ``fresh`` discards them.
+    """
+    folder = Path(out)
+    started = time.time()
+    total = sum(1 for _ in read_questions(config.dataset, config.data, limit=config.limit))
+    described = identity(config) | {"n": total}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"--out {folder} cannot be used ({problem.strerror}); name a folder") from problem
+    with _locked(folder):
+        described = _claim(folder, described, fresh=fresh)
+        chunks = folder / "chunks"
+        chunks.mkdir(exist_ok=True)
+        seconds: dict[str, float] = {}
+        fresh_questions = 0
+        done = 0
+        for size, new, spent in _work(config, chunks, workers or _cores()):
+            done += size
+            fresh_questions += size if new else 0
+            for stage, value in spent.items():
+                seconds[stage] = seconds.get(stage, 0.0) + value
+            if progress is not None:
+                progress(done, total)
+        result = finish(config, folder, described)
+        _account(folder, started, workers or _cores(), fresh_questions, seconds)
+    return result
+
+
+def _work(config: RunConfig, chunks: Path, workers: int) -> Iterator[tuple[int, bool, dict[str, float]]]:
+    """Do every chunk that has no file yet; yields (questions, whether now, seconds by stage)."""
+    questions = read_questions(config.dataset, config.data, limit=config.limit)
+    pool: ProcessPoolExecutor | None = None
+    pending: dict[Future[dict[str, float]], int] = {}
+    try:
+        for number in count():
+            part = list(islice(questions, config.chunk))
+            if not part:
+                break
+            file = chunks / f"{number:06d}.jsonl"
+            if file.is_file():
+                yield len(part), False, {}
+                continue
+            if pool is None:
+                pool = _pool(config, workers)
+            pending[pool.submit(_chunk, file, part)] = len(part)
+            # Two chunks a worker in flight: enough to keep it busy, and memory stays flat.
+            while len(pending) >= 2 * workers:
+                yield from _collect(pending)
+        while pending:
+            yield from _collect(pending)
+    except BrokenProcessPool as problem:
+        raise PageRAGError(
+            "a worker process died (out of memory, or killed); what is finished is kept: run the same "
+            "command again, with fewer --workers if memory is short"
+        ) from problem
+    finally:
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _collect(pending: dict[Future[dict[str, float]], int]) -> Iterator[tuple[int, bool, dict[str, float]]]:
+    finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+    for future in finished:
+        size = pending.pop(future)
+        yield size, True, future.result()
+
+
+def _pool(config: RunConfig, workers: int) -> ProcessPoolExecutor:
+    """Fresh processes (no fork: model runtimes have threads), one thread of arithmetic in each."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        pool = ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_start, initargs=(config,)
+        )
+        # Processes start with the first task; give them one each while the environment is set.
+        wait([pool.submit(_ready) for _ in range(workers)])
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    return pool
+
+
+_worker: Worker | None = None
+_broken: PageRAGError | None = None
+
+
+def _start(config: RunConfig) -> None:
+    global _worker, _broken  # noqa: PLW0603 - a process has one worker
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    try:
+        _worker = Worker(config)
+    except PageRAGError as problem:
+        # Raised from the first task instead: an initializer's error would reach nobody.
+        _broken = problem
+
+
+def _leave_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _ready() -> None:
+    time.sleep(0.02)  # long enough that every process of the pool is started
+
+
+def _chunk(file: Path, questions: Sequence[Question]) -> dict[str, float]:
+    if _worker is None:
+        raise _broken or PageRAGError("the worker was not started")
+    before = dict(_worker.seconds)
+    rows = _worker.rows(questions)
+    write_atomic(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return {stage: value - before[stage] for stage, value in _worker.seconds.items()}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time in a folder; the lock dies with its holder."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (folder / ".lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            raise InputError(
+                f"another process is running in {folder}; wait for it or choose another --out"
+            ) from problem
+        yield
+
+
+def _claim(folder: Path, described: dict[str, Any], *, fresh: bool) -> dict[str, Any]:
+    """Make the folder this run's, or find that it is; returns the identity it was first started with.
+
+    The commit may have moved on since: as long as no code that matters changed, the first one stands.
+    """
+    file = folder / "run.json"
+    if fresh:
+        shutil.rmtree(folder / "chunks", ignore_errors=True)
+        for name in ("run.json", "result.json", "predictions.jsonl", "timings.json"):
+            (folder / name).unlink(missing_ok=True)
+    if file.is_file():
+        with suppress(ValueError):
+            known = json.loads(file.read_text(encoding="utf-8"))
+            if isinstance(known, dict) and known | {"commit": None} == described | {"commit": None}:
+                for part in (folder / "chunks").glob(".*.part"):
+                    part.unlink(missing_ok=True)  # left by a killed process
+                return known
+            raise InputError(
+                f"{folder} holds another run (it differs in: {', '.join(_differences(known, described))}); "
+                "choose another --out, or discard it with --fresh"
+            )
+    elif (folder / "chunks").exists():
+        raise InputError(f"{folder} has chunks of an unknown run; choose another --out or use --fresh")
+    write_atomic(file, json.dumps(described, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+    return described
+
+
+def _differences(known: Any, described: dict[str, Any], prefix: str = "") -> list[str]:
+    if not isinstance(known, dict):
+        return ["everything"]
+    names: list[str] = []
+    for name in sorted({*known, *described} - {"commit"}):
+        before, after = known.get(name), described.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            names.extend(_differences(before, after, f"{prefix}{name}."))
+        elif before != after:
+            names.append(f"{prefix}{name}")
+    return names
+
+
+def _account(folder: Path, started: float, workers: int, questions: int, seconds: dict[str, float]) -> None:
+    """Add this session to timings.json."""
+    file = folder / "timings.json"
+    sessions: list[Any] = []
+    if file.is_file():
+        with suppress(ValueError):
+            sessions = json.loads(file.read_text(encoding="utf-8"))["sessions"]
+    wall = time.time() - started
+    sessions.append(
+        {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "wall_seconds": round(wall, 3),
+            "workers": workers,
+            "questions": questions,
+            "questions_per_second": round(questions / wall, 2) if wall else None,
+            "stage_seconds": {stage: round(value, 3) for stage, value in seconds.items()},
+        }
+    )
+    write_atomic(file, json.dumps({"sessions": sessions}, indent=2) + "\n")
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1

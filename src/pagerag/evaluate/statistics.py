@@ -1,0 +1,112 @@
+"""How sure a mean is: bootstrap intervals, and paired tests between two runs on the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pagerag.errors import InputError
+
+__all__ = ["Comparison", "auroc", "average", "bootstrap", "compare"]
+
+_BLOCK = 1 << 22  # numbers held at once
+
+
+def bootstrap(
+    values: ArrayLike, *, samples: int = 2000, level: float = 0.95, seed: int = 20
+) -> tuple[float, float]:
+    """The percentile interval of the mean under resampling of questions; (mean, mean) for fewer than two."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2:
+        mean = float(array.mean()) if array.size else 0.0
+        return mean, mean
+    means = _resampled(array, samples, np.random.default_rng(seed))
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _resampled(array: NDArray[np.float64], samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    step = max(1, _BLOCK // array.size)
+    parts = [
+        array[rng.integers(0, array.size, size=(min(step, samples - start), array.size))].mean(axis=1)
+        for start in range(0, samples, step)
+    ]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs on the same questions: the mean difference (first − second), its interval, and a p value.
+
+    ``p`` is two-sided, from random sign flips of the paired differences; ``wins``, ``losses`` and ``ties``
+    count questions.
+    """
+
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    wins: int
+    losses: int
+    ties: int
+
+    def to_dict(self) -> dict[str, float | int]:
+        """A JSON-able copy."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def compare(
+    first: Sequence[float], second: Sequence[float], *, samples: int = 10_000, seed: int = 20
+) -> Comparison:
+    """The paired comparison of two runs; both must be in the same order of questions."""
+    if len(first) != len(second):
+        raise InputError(
+            f"the runs have {len(first)} and {len(second)} questions; compare runs on the same file and limit"
+        )
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    n = difference.size
+    if n == 0:
+        raise InputError("there is nothing to compare: the runs hold no question")
+    low, high = bootstrap(difference, seed=seed)
+    seen = abs(difference.sum())
+    rng = np.random.default_rng(seed)
+    step = max(1, _BLOCK // n)
+    at_least = 0
+    for start in range(0, samples, step):
+        signs = rng.integers(0, 2, size=(min(step, samples - start), n)) * 2.0 - 1.0
+        # The margin keeps sums that differ by rounding alone on the side of "as extreme".
+        at_least += int((np.abs(signs @ difference) >= seen - 1e-9).sum())
+    return Comparison(
+        n=n,
+        difference=float(difference.mean()),
+        low=low,
+        high=high,
+        p=(at_least + 1) / (samples + 1),
+        wins=int((difference > 1e-12).sum()),
+        losses=int((difference < -1e-12).sum()),
+        ties=int((np.abs(difference) <= 1e-12).sum()),
+    )
+
+
+def average(means: Mapping[str, float], sizes: Mapping[str, int]) -> tuple[float, float]:
+    """(weighted by N, plain) averages over datasets; they differ, so both are kept."""
+    if not means:
+        raise InputError("there is nothing to average")
+    total = sum(sizes[name] for name in means)
+    weighted = sum(mean * sizes[name] for name, mean in means.items()) / total if total else 0.0
+    return weighted, sum(means.values()) / len(means)
+
+
+def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """The chance that a random positive scores above a random negative, ties counting half."""
+    high, low = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
+    if not high.size or not low.size:
+        raise InputError("AUROC needs at least one positive and one negative")
+    ordered = np.sort(low)
+    below = np.searchsorted(ordered, high, side="left")
+    not_above = np.searchsorted(ordered, high, side="right")
+    return float((below + not_above).sum() / (2 * high.size * low.size))
