@@ -46,7 +46,7 @@ _TEXT_OPTIONS = {
     "stem": True,
     "language": "English",
 }
-_SCALAR_INDEXES = ("id", "source", "title_key", "title_base")
+_SCALAR_INDEXES = ("id", "source")
 
 
 def open_store(

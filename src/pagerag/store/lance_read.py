@@ -16,7 +16,8 @@ from pagerag.store.base import SearchMode
 from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.store.problems import explained
 from pagerag.store.readings import Readings
-from pagerag.store.schema import PAYLOAD, title_keys, unit_of
+from pagerag.store.schema import PAYLOAD, unit_of
+from pagerag.store.titles import TitleIndex
 from pagerag.store.units import Unit
 from pagerag.text import Analysis, tokenize
 from pagerag.units import Candidate
@@ -26,8 +27,8 @@ __all__ = ["LanceReading", "any_of"]
 FUSION_DEPTH = 100
 """How many units of each ranking hybrid search fuses."""
 
-_Hit = tuple[str, int, float]
-"""A unit's id, its row, its score."""
+_Hit = tuple[str | None, int, float | None]
+"""A unit's id where the ranking gave it, its row, its score."""
 
 
 class LanceReading:
@@ -43,6 +44,7 @@ class LanceReading:
     def __init__(self) -> None:
         self._readings = Readings()
         self._threads: ThreadPoolExecutor | None = None
+        self._titles: TitleIndex | None = None
 
     def __len__(self) -> int:
         return int(self._units.count_rows())
@@ -70,9 +72,9 @@ class LanceReading:
         lexical = self._threads.submit(self._by_text, query, depth)  # both sides wait outside the GIL
         [dense] = self._by_vectors(self._points(vector), depth)
         words = lexical.result()
-        fused = reciprocal_rank_fusion([[hit[0] for hit in dense], [hit[0] for hit in words]])
+        fused = reciprocal_rank_fusion([[str(hit[0]) for hit in dense], [str(hit[0]) for hit in words]])
         rows = {name: row for name, row, _ in [*words, *dense]}
-        best = [(name, rows[name], score) for name, score in list(fused.items())[: max(k, 0)]]
+        best: list[_Hit] = [(name, rows[name], score) for name, score in list(fused.items())[: max(k, 0)]]
         return self._candidates([best])[0]
 
     def search_text(self, text: str, k: int = 20) -> list[Candidate]:
@@ -88,7 +90,7 @@ class LanceReading:
         return self._candidates(self._by_vectors(self._points(vectors), k))
 
     def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
-        """The first ``k`` units of the documents of this title, in reading order.
+        """The first ``k`` units of the documents of this title, exact titles first, in reading order.
 
         Case, accents and a bracket at the title's end do not count: "alien" finds "Alien (film)".
         """
@@ -96,23 +98,30 @@ class LanceReading:
 
     def lookup_titles(self, titles: Sequence[str], k: int = 5) -> list[list[Candidate]]:
         """``lookup_title`` for each title, in one pass."""
-        keys = [title_keys(_whole(title))[0] for title in titles]
-        wanted = [key for key in dict.fromkeys(keys) if key]
-        if not wanted or k <= 0:
+        if k <= 0 or not titles:
             return [[] for _ in titles]
-        where = f"position < {k} AND ({any_of('title_key', wanted)} OR {any_of('title_base', wanted)})"
+        found = self._title_index().find([_whole(title) for title in titles], k)
+        return self._candidates([[(None, row, None) for row in rows] for rows in found])
+
+    def _title_index(self) -> TitleIndex:
+        """The index of the version in sight, read again when that has changed."""
         with explained("reading", self.location):
-            found = self._units.search().where(where).limit(max(1000, 20 * k * len(wanted)))
-            table = found.select([*PAYLOAD, "title_key", "title_base"]).to_arrow()
-        groups: dict[str, list[tuple[bool, str, int, Unit]]] = {key: [] for key in wanted}
-        units = _units_of(table)
-        self._readings.keep(units)
-        pairs = zip(table["title_key"].to_pylist(), table["title_base"].to_pylist(), strict=True)
-        for unit, (whole, base) in zip(units, pairs, strict=True):
-            for key in {whole, base} & groups.keys():
-                groups[key].append((whole != key, unit.source, unit.position, unit))
-        best = {key: sorted(group, key=lambda item: item[:3])[:k] for key, group in groups.items()}
-        return [[item[3].candidate() for item in best.get(key or "", [])] for key in keys]
+            version = int(self._units.version)
+            kept = self._titles
+            if kept is not None and kept.version == version:
+                return kept
+            columns = self._units.search().select(["name_hashes", "position"]).with_row_id(True)
+            table = columns.limit(None).to_arrow()
+            lists = table["name_hashes"].combine_chunks()
+            kept = TitleIndex.build(
+                version,
+                lists.flatten().to_numpy(zero_copy_only=False),
+                lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64),
+                table["_rowid"].to_numpy(),
+                table["position"].to_numpy(),
+            )
+        self._titles = kept
+        return kept
 
     def fetch(self, ids: Sequence[str]) -> list[Candidate]:
         """The units of these ids, in this order; an unknown id is an error."""
@@ -170,21 +179,24 @@ class LanceReading:
         return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
 
     def _candidates(self, rankings: Sequence[Sequence[_Hit]]) -> list[list[Candidate]]:
-        rows = {name: row for ranking in rankings for name, row, _ in ranking}
+        """The units of these rankings, read together."""
+        rows = list(dict.fromkeys(row for ranking in rankings for _, row, _ in ranking))
         if not rows:
             return [[] for _ in rankings]
         with explained("reading", self.location):
-            table = self._units.take_row_ids(list(rows.values())).select(list(PAYLOAD)).to_arrow()
-        units = {unit.id: unit for unit in _units_of(table)}
-        moved = [name for name in rows if name not in units]
+            taken = self._units.take_row_ids(rows).with_row_id().select(list(PAYLOAD)).to_arrow()
+        units = dict(zip(taken["_rowid"].to_pylist(), _units_of(taken), strict=True))
+        expected = {row: name for ranking in rankings for name, row, _ in ranking if name is not None}
+        # A writer may have replaced or moved rows since the ranking was made: look those up by id. A unit
+        # that is gone now is left out, as if it had gone a moment earlier.
+        moved = {name: row for row, name in expected.items() if row not in units or units[row].id != name}
         if moved:
-            # A writer has replaced or moved rows since the ranking was made: look them up by id. One
-            # that is gone now is left out, as if it had gone a moment earlier.
-            units.update(self._by_id(moved))
+            for row in moved.values():
+                units.pop(row, None)
+            units.update({moved[name]: unit for name, unit in self._by_id(list(moved)).items()})
         self._readings.keep(units.values())
         return [
-            [units[name].candidate(score) for name, _, score in ranking if name in units]
-            for ranking in rankings
+            [units[row].candidate(score) for _, row, score in ranking if row in units] for ranking in rankings
         ]
 
     def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:

@@ -30,8 +30,8 @@ def explained(doing: str, location: str) -> Iterator[None]:
         yield
     except PageRAGError:
         raise
-    except (OSError, RuntimeError, ValueError, ArithmeticError, LookupError, TypeError) as problem:
-        # The engine raises plain built-in types for everything; these are all it was seen to use.
+    except (OSError, RuntimeError, ValueError) as problem:
+        # What the engine raises for everything from a full disk to a missing index.
         text = " ".join(str(problem).split())
         remedy = next((advice for marks, advice in _REMEDIES if any(mark in text for mark in marks)), None)
         what = f"{doing} the store {location} failed: {remedy or text[:400]}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +13,13 @@ import numpy as np
 from pagerag._extras import need
 from pagerag.errors import CandidateError, StoreMismatchError
 from pagerag.store.base import SCHEMA_VERSION, FileRecord
+from pagerag.store.titles import name_hashes
 from pagerag.store.units import Unit, encoded_text
 from pagerag.text import tokenize
-from pagerag.text.entities import name_key
 
-__all__ = ["PAYLOAD", "Identity", "files_schema", "files_table", "title_keys", "unit_of", "units_schema"]
+__all__ = ["PAYLOAD", "Identity", "files_schema", "files_table", "unit_of", "units_schema", "units_table"]
 
 _META = b"pagerag"
-_LAST_BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 PAYLOAD = tuple(field.name for field in dataclasses.fields(Unit))
 """What a search brings back; the other columns serve the indexes."""
@@ -72,8 +70,7 @@ def units_schema(identity: Identity) -> Any:
             pa.field("id", text, nullable=False),
             pa.field("text", text, nullable=False),
             pa.field("title", text),
-            pa.field("title_key", text),
-            pa.field("title_base", text),
+            pa.field("name_hashes", pa.list_(pa.int64())),
             pa.field("lexical", text, nullable=False),
             pa.field("source", text, nullable=False),
             pa.field("path", text, nullable=False),
@@ -84,6 +81,7 @@ def units_schema(identity: Identity) -> Any:
             pa.field("sentences", pa.list_(number)),
             pa.field("pages", pa.list_(number)),
             pa.field("section", text),
+            pa.field("names", pa.list_(text)),
             pa.field("record", text),
             pa.field("digest", text, nullable=False),
             pa.field("fields", text),
@@ -125,13 +123,12 @@ def units_table(units: Sequence[Unit], schema: Any, dimension: int) -> Any:
     for row, unit in enumerate(units):
         _check(unit, dimension)
         vectors[row] = unit.vector
-        key, base = title_keys(unit.title)
         values = {
-            "title_key": key,
-            "title_base": base,
+            "name_hashes": name_hashes(unit.title, unit.names),
             "lexical": " ".join(tokenize(encoded_text(unit.title, unit.text))),
             "sentences": [edge for span in unit.sentences for edge in span],
             "pages": list(unit.pages),
+            "names": list(unit.names),
             "fields": json.dumps(dict(unit.fields), ensure_ascii=False, default=str) if unit.fields else None,
         }
         for name, column in columns.items():
@@ -156,24 +153,13 @@ def unit_of(row: Mapping[str, Any], vector: Any) -> Unit:
         sentences=tuple(zip(edges[::2], edges[1::2], strict=True)),
         pages=tuple(row["pages"] or ()),
         section=row["section"],
+        names=tuple(row["names"] or ()),
         record=row["record"],
         digest=row["digest"],
         fields=json.loads(row["fields"]) if row["fields"] else {},
         analysis=row["analysis"],
         vector=vector,
     )
-
-
-def title_keys(title: str | None) -> tuple[str | None, str | None]:
-    """The forms by which a title is found: whole, and without a bracket at its end ("Alien (film)")."""
-    if not title:
-        return None, None
-    return _key(title), _key(_LAST_BRACKET.sub("", title) or title)
-
-
-def _key(title: str) -> str:
-    # A title of stop words alone ("The Who", "It") has no name key and is found as it is spelled.
-    return name_key(title) or " ".join(title.casefold().split())
 
 
 def _check(unit: Unit, dimension: int) -> None:

@@ -26,8 +26,8 @@ class Unit:
     it. ``start`` and ``end`` are character offsets into the document's extracted text; ``sentences`` are
     offsets into ``text``, with the page of each in ``pages`` where the document has pages, and ``ordinal``
     is the place of the first one among the document's sentences. ``digest`` identifies the document's
-    content and the settings it was read with. ``fields`` holds what else the record carried. ``analysis``
-    is ``Analysis.to_bytes()``.
+    content and the settings it was read with. ``names`` are names beside the title that the unit can be
+    looked up by. ``fields`` holds what else the record carried. ``analysis`` is ``Analysis.to_bytes()``.
     """
 
     id: str
@@ -42,6 +42,7 @@ class Unit:
     sentences: tuple[tuple[int, int], ...] = ()
     pages: tuple[int, ...] = ()
     section: str | None = None
+    names: tuple[str, ...] = ()
     record: str | None = None
     digest: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)

@@ -1,0 +1,96 @@
+"""Finding documents by title: the keys of a title, and an index of them small enough to stay in memory.
+
+A key is a title's folded words; a title also has the keys of its shorter forms, since text names
+"Brecha (2009 film)" as "Brecha", "Fred F. Sears" as "Fred Sears" and "Edward, Duke of Kent" as "Edward".
+The store keeps 64-bit hashes of the keys: a follow-up step looks up hundreds of possible names at once,
+and a sorted array answers that in a millisecond where a query per name, or one with hundreds of strings,
+takes tens (2,000 names over 100,000 titles: 82 ms by a B-tree condition).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.text.lexicon import STOP_WORDS
+from pagerag.text.tokens import all_words
+
+__all__ = ["TitleIndex", "key_hash", "name_hashes", "title_keys"]
+
+_BRACKET_AT_END = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+
+
+@lru_cache(maxsize=1 << 16)
+def title_keys(title: str) -> tuple[str, ...]:
+    """The keys of a title: all of it, without a bracket at its end, then without initials, then what
+    stands before a comma. The last two must keep two telling words, or they would name anybody."""
+    short = _BRACKET_AT_END.sub("", title)
+    words = all_words(short)
+    keys = [" ".join(all_words(title)), " ".join(words)]
+    shorter = [[word for word in words if len(word) > 1]]
+    if "," in short:
+        shorter.append(all_words(short.split(",", 1)[0]))
+    keys += [" ".join(form) for form in shorter if _telling_words(form) > 1]
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def _telling_words(words: Sequence[str]) -> int:
+    return sum(len(word) > 1 and word not in STOP_WORDS for word in words)
+
+
+@lru_cache(maxsize=1 << 17)
+def key_hash(key: str) -> int:
+    """A signed 64-bit hash, the same on every machine."""
+    digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def name_hashes(title: str | None, names: Iterable[str] = ()) -> list[int]:
+    """The hashes of a unit's keys, the most exact first: its title's, then those of its other names."""
+    keys = dict.fromkeys(key for name in (title, *names) if name for key in title_keys(name))
+    return [key_hash(key) for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class TitleIndex:
+    """The key hashes of all units of one version of a store, sorted, with the row of each."""
+
+    version: int
+    hashes: NDArray[np.int64]
+    rows: NDArray[np.uint64]
+
+    @classmethod
+    def build(
+        cls,
+        version: int,
+        hashes: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        rows: NDArray[np.uint64],
+        positions: NDArray[np.int32],
+    ) -> TitleIndex:
+        """``counts`` says how many of ``hashes`` belong to each row.
+
+        Rows of one key are kept with exact titles before shorter forms, then in reading order.
+        """
+        owner = np.repeat(np.arange(len(rows)), counts)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else np.empty(0, np.int64)
+        exactness = np.arange(len(hashes)) - np.repeat(starts, counts)
+        order = np.lexsort((rows[owner], positions[owner], exactness, hashes))
+        return cls(version, hashes[order], rows[owner][order])
+
+    def find(self, titles: Sequence[str], k: int) -> list[list[int]]:
+        """For each title, the rows of at most ``k`` units that have its first key."""
+        keys = [title_keys(title)[:1] for title in titles]
+        wanted = np.array([key_hash(key[0]) if key else 0 for key in keys], dtype=np.int64)
+        left = np.searchsorted(self.hashes, wanted, side="left")
+        right = np.searchsorted(self.hashes, wanted, side="right")
+        return [
+            [int(row) for row in self.rows[a : min(b, a + k)]] if key else []
+            for key, a, b in zip(keys, left, right, strict=True)
+        ]
