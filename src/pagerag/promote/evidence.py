@@ -1,0 +1,130 @@
+"""Everything that a strategy may judge by: the reading, the links, the signals, the paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.promote import score
+from pagerag.promote.graph import Links, build_links
+from pagerag.promote.paths import Hypothesis, expand_paths
+from pagerag.promote.reading import Reading
+from pagerag.promote.weights import Weights
+from pagerag.units import Candidate, Mode
+
+__all__ = ["Evidence", "Signals", "retrieved_scores"]
+
+Floats = NDArray[np.float32]
+
+
+def retrieved_scores(candidates: Sequence[Candidate]) -> Floats:
+    """The retriever's own scores in [0, 1], per pool: min-max where scores are given, else by place.
+
+    Scores of different retrievers are never compared: only the order and the gaps within this pool count.
+    A candidate without a score, among others that have one, counts as the lowest.
+    """
+    given = [candidate.score for candidate in candidates]
+    known = [value for value in given if value is not None]
+    n = len(given)
+    if not known:
+        return np.linspace(1.0, 0.0, n, dtype=np.float32) if n > 1 else np.ones(1, dtype=np.float32)
+    low, high = min(known), max(known)
+    gap = float(high) - float(low)
+    if not gap > 0.0:
+        return np.array([0.5 if value is None else 1.0 for value in given], dtype=np.float32)
+    if not np.isfinite(gap):  # scores near both ends of the floating-point range: halve before subtracting
+        return np.array(
+            [0.0 if v is None else (v / 2 - low / 2) / (high / 2 - low / 2) for v in given], dtype=np.float32
+        )
+    return np.array([0.0 if v is None else (v - low) / gap for v in given], dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signals:
+    """Per-candidate signals from outside the text. None where the caller gave none."""
+
+    retrieved: Floats
+    given: bool  # the retriever gave scores; otherwise ``retrieved`` is only the order
+    similarity: Floats | None = None  # cosine of the question's vector and the unit's
+    between: Floats | None = None  # cosines among the units
+    support: Floats | None = None  # a support encoder's signals, one row per unit
+
+
+class Evidence:
+    """A question's pool, read and linked, with relevance and seeds; paths are expanded when asked for."""
+
+    def __init__(self, reading: Reading, signals: Signals, weights: Weights, mode: Mode) -> None:
+        self.reading = reading
+        self.signals = signals
+        self.weights = weights
+        self.mode = mode
+        self.paragraph = mode == "paragraph"
+        self.links: Links = build_links(reading, weights, paragraph=self.paragraph)
+
+    @cached_property
+    def lex(self) -> Floats:
+        """Lex(q, s), the title read as part of each of its sentences."""
+        tokens = self.reading.question.tokens
+        wanted = np.array([tokens.count(token) for token in dict.fromkeys(tokens)], dtype=np.float32)
+        shared = np.minimum(self.reading.query_count, wanted).sum(axis=1)
+        return score.lexical_coverage(shared, len(tokens))
+
+    @cached_property
+    def asked_entities(self) -> Floats:
+        """How many question entities each sentence has, its title's included."""
+        return np.asarray(self.reading.entity @ self.reading.asked.astype(np.float32))
+
+    @cached_property
+    def literal(self) -> Floats:
+        """n_lit(q, s): question entities named in the sentence itself."""
+        return np.asarray(self.reading.explicit @ self.reading.asked.astype(np.float32))
+
+    @cached_property
+    def cues(self) -> Floats:
+        """Relation cues that the sentence shares with the question."""
+        return _bits(self.reading.relations & self.reading.question.relations)
+
+    @cached_property
+    def titled(self) -> NDArray[np.bool_]:
+        """Whether the question names the sentence's document."""
+        own = self.reading.own
+        return np.asarray((own >= 0) & self.reading.asked[own])
+
+    @cached_property
+    def relevance(self) -> Floats:
+        """sent_rel(q, s)."""
+        unit = self.reading.unit
+        overlap = score.entity_overlap(self.asked_entities, int(self.reading.asked.sum()))
+        signals = self.signals
+        similarity = signals.similarity[unit] if signals.similarity is not None else 0.0
+        support = signals.support[unit, 0] if signals.support is not None else 0.0
+        return score.sentence_relevance(
+            self.lex, overlap, self.weights, signals.retrieved[unit], similarity, support
+        )
+
+    @cached_property
+    def seeds(self) -> Floats:
+        """seed(q, s)."""
+        return score.seed_score(self.relevance, self.cues, self.literal, self.weights, self.titled)
+
+    @cached_property
+    def paths(self) -> list[Hypothesis]:
+        """Ranked support paths; a sentence counts in them with its seed score."""
+        return expand_paths(
+            self.reading, self.links, self.seeds, self.seeds, self.weights, paragraph=self.paragraph
+        )
+
+    @cached_property
+    def isolated(self) -> NDArray[np.bool_]:
+        """Sentences that share no word with the question or with any other sentence of the pool."""
+        reading = self.reading
+        shared = reading.overlap.sum(axis=1) - np.diagonal(reading.overlap)
+        return np.asarray((shared <= 0) & ~reading.query_own.any(axis=1))
+
+
+def _bits(values: NDArray[np.int64]) -> Floats:
+    return np.array([value.bit_count() for value in values.tolist()], dtype=np.float32)

@@ -1,0 +1,330 @@
+"""The promotion stage, wired: question → pool → analysis → graph → scores → paths → selection."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import CandidateError, InputError
+from pagerag.promote.candidates import as_candidates, check_budget, check_question, check_relations
+from pagerag.promote.evidence import Evidence, Signals, retrieved_scores
+from pagerag.promote.reading import read_pool
+from pagerag.promote.result import Promotion
+from pagerag.promote.strategy import FormulaStrategy, Strategy
+from pagerag.promote.weights import ABLATIONS, Weights
+from pagerag.protocols import SupportEncoder, TokenCounter
+from pagerag.text.analysis import Analysis, Analyzer
+from pagerag.units import Candidate, Mode, Pool, Relation, State
+
+__all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
+
+STRATEGIES = ("learned", "formula")
+COMPONENTS = ("support_scoring", "minimal_selection")
+
+CandidateLike = str | Mapping[str, Any] | Candidate
+_CHUNK = 16
+
+
+def count_characters(text: str) -> int:
+    """A model-free guess at a text's tokens: a quarter of its characters, rounded up."""
+    return max(1, math.ceil(len(text) / 4))
+
+
+class Promoter:
+    """Turns pools into supported contexts. Make one, keep it, share it between threads.
+
+    ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
+    own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge``; ``support``
+    is a model's own judgement as one more signal; ``ablate`` removes components ("support_scoring",
+    "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
+
+    >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
+    ...     {"title": "Interstellar", "text": "Hans Zimmer composed the score of Interstellar."},
+    ...     {"title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."}])
+    >>> [unit.title for unit in result.core]
+    ['Interstellar', 'Hans Zimmer']
+    """
+
+    def __init__(
+        self,
+        weights: Weights | Mapping[Mode, Weights] | None = None,
+        analyzer: Analyzer | None = None,
+        *,
+        strategy: str | Strategy | None = None,
+        support: SupportEncoder | None = None,
+        ablate: Iterable[str] = (),
+    ) -> None:
+        self.analyzer = analyzer or Analyzer()
+        self.support = support
+        self.ablate = tuple(sorted(set(ablate)))
+        known = (*COMPONENTS, *ABLATIONS)
+        for name in self.ablate:
+            if name not in known:
+                raise InputError(f"cannot ablate {name!r}; one of: {', '.join(known)}")
+        self._weights = weights
+        self._strategy = strategy
+        if isinstance(strategy, str) and strategy not in STRATEGIES:
+            raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
+
+    def weights(self, mode: Mode) -> Weights:
+        """The weights in force for ``mode``, ablations applied."""
+        chosen = self._weights
+        if isinstance(chosen, Mapping):
+            if mode not in chosen:
+                raise InputError(f"weights were given per mode, but not for mode {mode!r}")
+            chosen = chosen[mode]
+        elif chosen is None:
+            chosen = Weights.shipped(mode)
+        return chosen.ablate(*(name for name in self.ablate if name in ABLATIONS))
+
+    def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
+        """The strategy in force for ``mode``."""
+        chosen = name if name is not None else self._strategy
+        if chosen is not None and not isinstance(chosen, str):
+            return chosen
+        if chosen not in {None, *STRATEGIES}:
+            raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
+        return FormulaStrategy(
+            support_scoring="support_scoring" not in self.ablate,
+            minimal_selection="minimal_selection" not in self.ablate,
+        )
+
+    def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
+        """Read one unit ahead of time, to be passed to ``promote(analyses=...)``."""
+        text = candidate if isinstance(candidate, str) else candidate.text
+        return self.analyzer.analyze(text, whole=mode != "document")
+
+    def promote(
+        self,
+        question: str,
+        candidates: Iterable[CandidateLike] | Pool,
+        k: int = 5,
+        mode: Mode = "sentence",
+        *,
+        max_tokens: int | None = None,
+        count_tokens: TokenCounter | None = None,
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None = None,
+        relations: Iterable[Relation] = (),
+        analyses: Sequence[Analysis | None] | None = None,
+        strategy: str | Strategy | None = None,
+    ) -> Promotion:
+        """Select at most ``k`` units (and at most ``max_tokens`` tokens) that jointly support an answer.
+
+        The pool is best first when it has no scores. ``vector`` is the question's own embedding, used when
+        the candidates have vectors of the same encoder. ``analyses`` are earlier ``analyze`` results,
+        aligned with the candidates; None where there is none.
+        """
+        check_question(question)
+        check_budget(k, mode, max_tokens)
+        if isinstance(candidates, Pool):
+            vector = candidates.vector if vector is None else vector
+            relations = (*candidates.relations, *relations)
+        given = as_candidates(candidates)
+        facts = check_relations(relations)
+        readings = self._analyses(given, analyses, mode)
+        order = _canonical_order(given)
+        pool = tuple(given[i] for i in order)
+        signals = self._signals(question, pool, vector)
+        reading = read_pool(question, pool, [readings[i] for i in order], facts, signals.retrieved)
+        evidence = Evidence(reading, signals, self.weights(mode), mode)
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, evidence)
+        judge = self.strategy(mode, strategy)
+        judgement = judge.judge(evidence, budget.fits)
+        core = judgement.core
+        context = (*core, *budget.fill(core, judgement.scores))
+        return Promotion(
+            question=question,
+            k=k,
+            mode=mode,
+            strategy=judge.name,
+            candidates=given,
+            evidence=evidence,
+            judgement=judgement,
+            order=tuple(order),
+            core_places=tuple(order[i] for i in core),
+            context_places=tuple(order[i] for i in context),
+            state=_state(judgement.sufficiency, core, evidence.weights),
+        )
+
+    async def apromote(
+        self, question: str, candidates: Iterable[CandidateLike] | Pool, k: int = 5, mode: Mode = "sentence", **options: Any
+    ) -> Promotion:
+        """``promote`` in a worker thread, so that an event loop stays free."""
+        return await asyncio.to_thread(self.promote, question, candidates, k, mode, **options)
+
+    def promote_many(
+        self,
+        items: Iterable[Pool | tuple[str, Iterable[CandidateLike]]],
+        workers: int | None = None,
+        k: int = 5,
+        mode: Mode = "sentence",
+        **options: Any,
+    ) -> Iterator[Promotion]:
+        """``promote`` for each pool, or (question, candidates) pair, in order.
+
+        ``workers`` > 1 spreads the work over processes; the results are the same. Items are taken as they
+        are needed, so a generator of any length is fine.
+        """
+        pairs = ((item.question, item) if isinstance(item, Pool) else item for item in items)
+        if workers is None or workers <= 1:
+            for question, candidates in pairs:
+                yield self.promote(question, candidates, k, mode, **options)
+            return
+        with ProcessPoolExecutor(max_workers=workers) as executor:
+            stream = iter(pairs)
+            while batch := list(islice(stream, _CHUNK * workers)):
+                jobs = [
+                    executor.submit(_promote_batch, self, batch[i : i + _CHUNK], k, mode, options)
+                    for i in range(0, len(batch), _CHUNK)
+                ]
+                for job in jobs:
+                    yield from job.result()
+
+    def _analyses(
+        self, candidates: tuple[Candidate, ...], analyses: Sequence[Analysis | None] | None, mode: Mode
+    ) -> list[Analysis]:
+        whole = mode != "document"
+        if analyses is None:
+            analyze = self.analyzer.analyze
+            return [analyze(candidate.text, whole=whole) for candidate in candidates]
+        if len(analyses) != len(candidates):
+            raise InputError(f"{len(analyses)} analyses for {len(candidates)} candidates; they go in pairs")
+        found = []
+        for candidate, analysis in zip(candidates, analyses, strict=True):
+            if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(candidate.text):
+                raise CandidateError(
+                    f"the stored analysis of candidate {candidate.id!r} is of a longer text; index it again",
+                    item=candidate.id,
+                )
+            usable = analysis is not None and analysis.whole == whole
+            found.append(
+                analysis if usable and analysis is not None else self.analyzer.analyze(candidate.text, whole=whole)
+            )
+        return found
+
+    def _signals(
+        self,
+        question: str,
+        pool: tuple[Candidate, ...],
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None,
+    ) -> Signals:
+        retrieved = retrieved_scores(pool)
+        given = any(candidate.score is not None for candidate in pool)
+        similarity = between = None
+        if vector is not None and all(candidate.vector is not None for candidate in pool):
+            asked = np.asarray(vector, dtype=np.float32)
+            rows = np.stack([np.asarray(c.vector, dtype=np.float32) for c in pool])
+            if asked.shape != rows.shape[1:] or not np.isfinite(asked).all():
+                raise InputError(
+                    f"the question's vector has shape {asked.shape}, the candidates' {rows.shape[1:]}; "
+                    "both must come from one encoder and be finite"
+                )
+            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
+            between = rows @ rows.T
+        support = None
+        if self.support is not None:
+            support = np.asarray(self.support.support(question, pool), dtype=np.float32)
+            if support.shape != (len(pool), len(self.support.signals)) or not np.isfinite(support).all():
+                raise InputError(
+                    f"support encoder {self.support.name!r} returned shape {support.shape} for {len(pool)} units "
+                    f"and signals {self.support.signals}; it must be finite, one row per unit"
+                )
+        return Signals(retrieved, given, similarity, between, support)
+
+
+class _Budget:
+    """k units, max_tokens tokens, no unit twice: hard bounds."""
+
+    def __init__(
+        self,
+        pool: tuple[Candidate, ...],
+        k: int,
+        max_tokens: int | None,
+        count: TokenCounter,
+        evidence: Evidence,
+    ) -> None:
+        self.k = int(k)
+        self.max_tokens = max_tokens
+        self.tokens = [count(candidate.text) for candidate in pool] if max_tokens is not None else []
+        # Two units with the same words in the same order say the same thing twice, whatever their ids.
+        words: dict[int, list[tuple[str, ...]]] = {}
+        for unit, tokens in zip(evidence.reading.unit.tolist(), evidence.reading.tokens, strict=True):
+            words.setdefault(unit, []).append(tokens)
+        self.says = [tuple(words[i]) if i in words else (i,) for i in range(len(pool))]
+
+    def fits(self, units: set[int]) -> bool:
+        """Whether these candidates may stand together in a context."""
+        if len(units) > self.k:
+            return False
+        if len({self.says[unit] for unit in units}) < len(units):
+            return False
+        return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
+
+    def fill(self, core: tuple[int, ...], scores: NDArray[np.float32]) -> list[int]:
+        """The highest-scoring unused candidates that still fit, best first (A.5, the last step)."""
+        inside = set(core)
+        filled: list[int] = []
+        for index in np.argsort(-scores, kind="stable").tolist():
+            if len(inside) >= self.k:
+                break
+            if index not in inside and self.fits({*inside, index}):
+                inside.add(index)
+                filled.append(index)
+        return filled
+
+
+def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
+    """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
+    as given where there is none, because then the place is the retriever's only word."""
+    if all(candidate.score is None for candidate in candidates):
+        return list(range(len(candidates)))
+
+    def key(place: int) -> tuple[bool, float, str, str, str]:
+        candidate = candidates[place]
+        missing = candidate.score is None
+        value = 0.0 if candidate.score is None else -float(candidate.score)
+        return missing, value, candidate.text, candidate.title or "", candidate.id
+
+    return sorted(range(len(candidates)), key=key)
+
+
+def _state(sufficiency: float, core: tuple[int, ...], w: Weights) -> State:
+    """The state is read off the sufficiency."""
+    if not core or sufficiency < w.some:
+        return "insufficient"
+    return "enough" if sufficiency >= w.enough else "ambiguous"
+
+
+def _promote_batch(
+    promoter: Promoter,
+    batch: list[tuple[str, Iterable[CandidateLike]]],
+    k: int,
+    mode: Mode,
+    options: dict[str, Any],
+) -> list[Promotion]:
+    return [promoter.promote(question, candidates, k, mode, **options) for question, candidates in batch]
+
+
+_DEFAULT: Promoter | None = None
+
+
+def promote(
+    question: str,
+    candidates: Iterable[CandidateLike] | Pool,
+    k: int = 5,
+    mode: Mode = "sentence",
+    **options: Any,
+) -> Promotion:
+    """Promote with the default ``Promoter``; see ``Promoter.promote`` for the options."""
+    global _DEFAULT  # noqa: PLW0603  (made once; it holds no state of any question)
+    if _DEFAULT is None:
+        _DEFAULT = Promoter()
+    return _DEFAULT.promote(question, candidates, k, mode, **options)

@@ -1,0 +1,92 @@
+"""The query-local gazetteer: what only the pool can tell about the names in it.
+
+Document titles found literally, parts of titles, surnames and acronyms that stand for one name in the
+pool, and, in text without capitals, rare words that several units share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pagerag.text.entities import name_key
+
+__all__ = ["Gazetteer", "title_keys"]
+
+_BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]\s*$")
+_LONGEST_NAME = 8
+_AMBIGUOUS = ""
+
+
+def title_keys(title: str) -> tuple[str, str]:
+    """A title's key with and without the bracket that tells namesakes apart: "Get Low (film)"."""
+    full = name_key(title)
+    base = name_key(_BRACKETS.sub("", title)) if title[-1:] in ")）]" else full
+    return base or full, full
+
+
+class Gazetteer:
+    """Names of one pool and the aliases that are unambiguous in it.
+
+    >>> names = Gazetteer(["hans zimmer", "christopher nolan"], [])
+    >>> names.resolve("zimmer", "Zimmer")
+    'hans zimmer'
+    """
+
+    __slots__ = ("_acronyms", "_aliases", "_heads", "_surnames", "titles")
+
+    def __init__(self, titles: Iterable[str], mentions: Iterable[str]) -> None:
+        self.titles = dict.fromkeys(titles)
+        self._aliases: dict[str, str] = {}
+        self._acronyms: dict[str, str] = {}
+        self._heads: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._surnames: dict[str, str] = {}
+        for title in self.titles:
+            words = title.split(" ")
+            if len(words) < 2 or len(words) > _LONGEST_NAME:
+                continue
+            self._heads.setdefault(words[0], []).append((tuple(words), title))
+            for cut in range(1, len(words)):
+                _claim(self._aliases, " ".join(words[cut:]), title)
+                _claim(self._aliases, " ".join(words[:cut]), title)
+            _claim(self._acronyms, "".join(word[0] for word in words), title)
+        for key in mentions:
+            head, _, last = key.rpartition(" ")
+            if head and last.isalpha() and key not in self.titles:
+                _claim(self._surnames, last, key)
+                words = key.split(" ")
+                _claim(self._acronyms, "".join(word[0] for word in words), key)
+
+    def resolve(self, key: str, surface: str) -> str:
+        """The name that ``key`` stands for in this pool; itself when nothing better is certain."""
+        if key in self.titles:
+            return key
+        whole = self._aliases.get(key)
+        if whole:
+            return whole
+        if " " not in key:
+            if 2 <= len(key) <= 6 and surface.isupper():
+                name = self._acronyms.get(key)
+                if name:
+                    return name
+            name = self._surnames.get(key)
+            if name and whole is None:
+                return self._aliases.get(name) or name
+        return key
+
+    def titles_in(self, tokens: Sequence[str]) -> list[str]:
+        """The titles of two words or more that stand in ``tokens``, whatever their case."""
+        found: list[str] = []
+        heads = self._heads
+        for place, token in enumerate(tokens):
+            if token in heads:
+                for words, title in heads[token]:
+                    if tuple(tokens[place : place + len(words)]) == words:
+                        found.append(title)
+        return found
+
+
+def _claim(names: dict[str, str], alias: str, name: str) -> None:
+    """Let ``alias`` stand for ``name``, unless it stands for another already: then for none."""
+    if names.setdefault(alias, name) != name:
+        names[alias] = _AMBIGUOUS
