@@ -1,1 +1,210 @@
-"""Other RAG systems behind one question-to-pool door: living systems, compact re-implementations, files."""
+"""Other RAG systems behind one question-to-pool door.
+
+``lightrag``, ``hipporag``, ``graphrag``, ``gfmrag``, ``kg2rag``
+    adapters to the living systems; importable without them
+``compact``
+    re-implementations from the descriptions, over any retriever and chat model of ours
+``formats``
+    pools that somebody already has in a file
+
+``systems()`` lists the compact systems and ``living()`` the adapters, with what each needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pagerag.errors import InputError
+from pagerag.protocols import Encoder, Retriever
+from pagerag.units import Candidate, Mode
+
+if TYPE_CHECKING:
+    from pagerag.backends.compact import Chat
+    from pagerag.settings import ChatSettings
+
+__all__ = ["Living", "System", "chat_from", "living", "systems"]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A compact re-implementation: what it is, what it needs, and what the original needs in its place."""
+
+    name: str
+    label: str
+    unit: Mode
+    needs: tuple[str, ...]
+    summary: str
+    original: str
+
+    def over(
+        self,
+        retriever: Retriever,
+        *,
+        chat: Chat | None = None,
+        encoder: Encoder | None = None,
+        triples: Callable[[Candidate], Sequence[tuple[str, str, str]]] | None = None,
+        **options: Any,
+    ) -> Retriever:
+        """The system over ``retriever``: a retriever whose pool stands in the system's own order.
+
+        ``triples`` is for KG2RAG, which otherwise has ``chat`` extract them.
+        """
+        from pagerag.backends import compact
+
+        given = {"chat": chat, "encoder": encoder, "triples": triples}
+        if self.name == "kg2rag" and triples is None and chat is not None:
+            given["triples"] = compact.ChatTriples(chat)
+        missing = [need for need in self.needs if given[need] is None]
+        if missing:
+            raise InputError(f"{self.label} needs {' and '.join(missing)}: over(retriever, {missing[0]}=...)")
+        kind = getattr(compact, _CLASSES[self.name])
+        made: Retriever = kind(retriever, *(given[need] for need in self.needs), **options)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """An adapter to a system that is installed on its own."""
+
+    name: str
+    label: str
+    package: str
+    tested: str
+    adapter: str
+    needs: str
+
+    def load(self) -> Any:
+        """The adapter's class; the system itself need not be installed."""
+        module, _, name = self.adapter.partition(":")
+        return getattr(import_module(module), name)
+
+
+_CLASSES = {
+    "ircot": "IRCoT",
+    "recomp": "RECOMP",
+    "selfrag": "SelfRAG",
+    "efficientrag": "EfficientRAG",
+    "kg2rag": "KG2RAG",
+}
+
+_SYSTEMS = (
+    System(
+        "ircot",
+        "IRCoT",
+        "document",
+        ("chat",),
+        "retrieval interleaved with a chain of thought; cumulative pool",
+        "Elasticsearch and code-davinci-002 (retired) or FLAN-T5-XXL",
+    ),
+    System(
+        "recomp",
+        "RECOMP",
+        "sentence",
+        ("encoder",),
+        "extractive compression: sentences by dot product of one dual encoder",
+        "the trained compressors fangyuan/*_extractive_compressor from a model hub",
+    ),
+    System(
+        "selfrag",
+        "SelfRAG",
+        "document",
+        ("chat",),
+        "each passage criticised on its own: relevance, support, utility",
+        "selfrag_llama2_7b or 13b from a model hub, and a GPU",
+    ),
+    System(
+        "efficientrag",
+        "EfficientRAG",
+        "document",
+        ("chat",),
+        "labeler and filter in a loop of at most four queries",
+        "the trained DeBERTa labeler and filter, which were never published",
+    ),
+    System(
+        "kg2rag",
+        "KG2RAG",
+        "document",
+        ("triples",),
+        "seeds, one hop over triples, maximum spanning trees",
+        "llama3:8b, mxbai-embed-large and bge-reranker-large from model hubs",
+    ),
+)
+
+_LIVING = (
+    Living(
+        "lightrag",
+        "LightRAG",
+        "lightrag-hku",
+        "1.5.7",
+        "pagerag.backends.lightrag:LightRAGBackend",
+        "a language model that builds its graph",
+    ),
+    Living(
+        "graphrag",
+        "GraphRAG",
+        "graphrag",
+        "3.3.0",
+        "pagerag.backends.graphrag:GraphRAGBackend",
+        "a language model that builds its graph",
+    ),
+    Living(
+        "hipporag",
+        "HippoRAG2",
+        "hipporag",
+        "2.0.0a4",
+        "pagerag.backends.hipporag:HippoRAGBackend",
+        "an environment with torch and a language model that extracts triples",
+    ),
+    Living(
+        "gfmrag",
+        "GFM-RAG",
+        "gfmrag",
+        "2.0.0",
+        "pagerag.backends.gfmrag:GFMRAGBackend",
+        "Python 3.12 with torch, and rmanluo/GFM-RAG-8M from a model hub",
+    ),
+    Living(
+        "kg2rag",
+        "KG2RAG",
+        "llama-index-core",
+        "0.14",
+        "pagerag.backends.kg2rag:KG2RAGBackend",
+        "its own checkout, Ollama and bge-reranker-large",
+    ),
+)
+
+
+def systems() -> Mapping[str, System]:
+    """The compact re-implementations by name."""
+    return MappingProxyType({one.name: one for one in _SYSTEMS})
+
+
+def living() -> Mapping[str, Living]:
+    """The adapters to living systems by name."""
+    return MappingProxyType({one.name: one for one in _LIVING})
+
+
+def chat_from(source: ChatSettings | Any) -> Chat:
+    """A chat model for the compact systems: from chat settings, from a reader of ours, or as it is.
+
+    Readers: a ChatReader (its settings are used) and a GgufReader (its model is used).
+    """
+    from pagerag.backends.compact import EndpointChat, LocalChat
+    from pagerag.settings import ChatSettings
+
+    if isinstance(source, ChatSettings):
+        return EndpointChat(source)
+    if isinstance(getattr(source, "settings", None), ChatSettings):
+        return EndpointChat(source.settings)
+    if hasattr(source, "complete"):
+        chat: Chat = source
+        return chat
+    if hasattr(source, "_load"):
+        return LocalChat(source)
+    raise InputError(
+        f"{type(source).__name__} is no chat model: pass ChatSettings, a ChatReader or a GgufReader"
+    )

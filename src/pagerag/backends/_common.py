@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from pagerag.errors import BackendError
-from pagerag.units import Relation
+from pagerag.errors import BackendError, InputError
+from pagerag.units import Pool, Relation
 
 if TYPE_CHECKING:
     from pagerag import Promoter
 
-__all__ = ["confidences", "expect", "or_default", "split_title", "triples", "unique_ids"]
+__all__ = ["checked", "confidences", "expect", "first", "or_default", "split_title", "triples", "unique_ids"]
 
 _LONGEST_TITLE = 200
 
@@ -96,3 +97,24 @@ def or_default(promoter: Promoter | None) -> Promoter:
     from pagerag import Promoter as Default
 
     return Default()
+
+
+def checked(k: int) -> int:
+    """The size of a pool, or an InputError."""
+    if k < 1:
+        raise InputError(f"a pool has at least one unit; k is {k}")
+    return k
+
+
+def first(pool: Pool, k: int) -> Pool:
+    """The pool's first ``k`` units; relations keep the units that are left."""
+    if len(pool) <= k:
+        return pool
+    kept = pool.candidates[:k]
+    ids = {unit.id for unit in kept}
+    relations = []
+    for fact in pool.relations:
+        units = tuple(unit for unit in fact.units if unit in ids)
+        if units:
+            relations.append(replace(fact, units=units))
+    return replace(pool, candidates=kept, relations=tuple(relations))

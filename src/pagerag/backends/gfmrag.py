@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pagerag.backends._common import expect, unique_ids
+from pagerag.backends._common import checked, expect, unique_ids
 from pagerag.errors import BackendError, FormatError
 from pagerag.units import Candidate, Pool, Relation
 
@@ -108,6 +108,7 @@ class GFMRAGBackend:
         self.graph = Graph(Path(stage1) / "edges.csv") if stage1 is not None else None
 
     def pool(self, question: str, k: int = 20) -> Pool:
+        checked(k)
         retrieve = expect(self.retriever, "retrieve", "gfmrag", TESTED)
         found = retrieve(question, top_k=k, target_types=["document"])
         rows = found.get("document") if isinstance(found, Mapping) else None

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
-from pagerag.backends._common import confidences, expect, or_default
+from pagerag.backends._common import checked, confidences, expect, or_default
 from pagerag.errors import BackendError
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -58,6 +58,7 @@ class GraphRAGBackend:
 
     def pool(self, question: str, k: int = 20) -> Pool:
         """At most ``k`` text units that mention the entities nearest to the question, best first."""
+        checked(k)
         units = expect(self.builder, "text_units", "graphrag", TESTED)
         short = {str(unit.short_id): unit for unit in units.values()}
         found = [short[name] for name in self._ranked(question) if name in short][:k]

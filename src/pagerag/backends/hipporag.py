@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pagerag.backends._common import expect, split_title, triples, unique_ids
+from pagerag.backends._common import checked, expect, split_title, triples, unique_ids
 from pagerag.errors import BackendError, FormatError
 from pagerag.units import Candidate, Pool, Relation
 
@@ -101,6 +101,7 @@ class HippoRAGBackend:
         HippoRAG asserts that no kept fact has a weight of exactly zero, which happens with small
         corpora; it does not catch that itself.
         """
+        checked(k)
         retrieve = expect(self.hipporag, "retrieve", "hipporag", TESTED)
         try:
             found = retrieve([question], num_to_retrieve=k)

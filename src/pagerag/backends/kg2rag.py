@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pagerag.backends._common import or_default, triples, unique_ids
+from pagerag.backends._common import checked, or_default, triples, unique_ids
 from pagerag.errors import BackendError, FormatError, InputError
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -131,6 +131,7 @@ class KG2RAGBackend:
         self.retriever, self.expansion, self.graph = retriever, tuple(expansion), graph
 
     def pool(self, question: str, k: int = 20) -> Pool:
+        checked(k)
         retrieve = getattr(self.retriever, "retrieve", None)
         if retrieve is None:
             raise BackendError(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
-from pagerag.backends._common import confidences, expect, or_default, unique_ids
+from pagerag.backends._common import confidences, expect, first, or_default, unique_ids
 from pagerag.errors import BackendError
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -119,12 +119,12 @@ class LightRAGBackend:
         answer = expect(self.rag, "query_data", "lightrag-hku", TESTED)(
             question, self._param(k, rerank=False)
         )
-        return self._cut(pool_of(question, answer), k)
+        return first(pool_of(question, answer), k)
 
     async def apool(self, question: str, k: int = 20) -> Pool:
         """``pool`` for code that already runs in LightRAG's event loop."""
         call = expect(self.rag, "aquery_data", "lightrag-hku", TESTED)
-        return self._cut(pool_of(question, await call(question, self._param(k, rerank=False))), k)
+        return first(pool_of(question, await call(question, self._param(k, rerank=False))), k)
 
     async def aask(self, question: str, k: int = 20) -> str:
         """LightRAG's own answer from the chunks that the hook promoted out of ``k``.
@@ -162,10 +162,6 @@ class LightRAGBackend:
             self._query_param or need("lightrag", "lightrag-hku", "lightrag", "LightRAG backend").QueryParam
         )
         return make(mode=self.mode, chunk_top_k=k, enable_rerank=rerank, **self._parameters)
-
-    @staticmethod
-    def _cut(pool: Pool, k: int) -> Pool:
-        return Pool(pool.question, pool.candidates[:k], relations=pool.relations, origin=pool.origin)
 
 
 class PromotionHook:

@@ -196,7 +196,7 @@ class EfficientRAG(JsonFormat):
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         row = record.cursor
-        useful, useless = [], []
+        useful, useless = list[Candidate](), list[Candidate]()
         for step in _steps(record.raw):
             units = row.need(step).need("docs").items()
             for place, one in enumerate(units):

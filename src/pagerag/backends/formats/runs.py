@@ -77,7 +77,8 @@ class _Run(Format):
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         question, passage, score, _ = self.columns
         name = record.raw[0][1][question]
-        queries, texts = beside.load(_QUERIES, _queries) or {}, beside.load(_COLLECTION, dict) or {}
+        queries = beside.load(_QUERIES, _queries) or {}
+        texts = beside.load(_COLLECTION, lambda file: _collection(file, set())) or {}  # loaded already
         if name not in queries:
             raise FormatError(
                 f"question {name!r} is not in {beside.path(_QUERIES)}", file=record.file, line=record.line
