@@ -86,7 +86,7 @@ class Result:
 
     @property
     def trace(self) -> dict[str, Any]:
-        """Every step, JSON-able: what was retrieved in which round, what was promoted and why, what was read."""
+        """Every step, JSON-able: what each round retrieved, what was promoted and why, what was read."""
         return {
             "retrieve": {
                 "origin": self.pool.origin,
@@ -107,6 +107,19 @@ class Result:
     def explain(self) -> str:
         """Why these units, in words."""
         return self.promotion.explain()
+
+    def to_html(self) -> str:
+        """One self-contained page with the evidence paths and the graph as pictures."""
+        from pagerag.picture import page
+
+        return page(
+            self.promotion,
+            answer=self.answer,
+            statement=self.statement,
+            units=self.units,
+            timings=self.timings,
+            trace=self.trace,
+        )
 
     def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
         """A JSON-able copy; ``trace`` adds every step."""

@@ -215,7 +215,7 @@ class PageRAG:
         return _Work(question, pool, promotion, timings)
 
     def _promote(self, question: str, pool: Pool) -> Promotion:
-        keywords = {"strategy": self.strategy, "max_tokens": self.max_tokens}
+        keywords: dict[str, Any] = {"strategy": self.strategy, "max_tokens": self.max_tokens}
         if self.mode != "sentence" or self.store is None:
             return self.promoter.promote(
                 question, pool, k=self.k, mode=self.mode, analyses=self._analyses(pool.candidates), **keywords
@@ -311,7 +311,7 @@ def default_retriever(
         return base
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return AdaptiveRetriever(base, store, promoter=promoter)
+    return cast(Retriever, AdaptiveRetriever(base, store, promoter=promoter))
 
 
 def _promoter(settings: Settings) -> Promoter:

@@ -1,0 +1,63 @@
+"""Small drawing words for SVG: escaped text, wrapped lines, cards, curves."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+
+__all__ = ["clip", "curve", "lines_of", "text_lines", "width_of"]
+
+
+def clip(text: str, most: int) -> str:
+    """One line of at most ``most`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+
+
+def width_of(text: str, size: float) -> float:
+    """About how wide ``text`` is at this font size: wide characters count double, narrow ones less."""
+    units = 0.0
+    for letter in text:
+        if unicodedata.east_asian_width(letter) in "WF":
+            units += 1.0
+        elif letter in "iljtf.,;:'|!()[] ":
+            units += 0.34
+        elif letter.isupper() or letter in "mwMW":
+            units += 0.68
+        else:
+            units += 0.54
+    return units * size
+
+
+def lines_of(text: str, columns: int, most: int) -> list[str]:
+    """``text`` wrapped to ``columns``, at most ``most`` lines, the last one ending in … when cut."""
+    lines = textwrap.wrap(" ".join(text.split()), columns, break_long_words=True) or [""]
+    if len(lines) > most:
+        lines = lines[:most]
+        lines[-1] = clip(lines[-1] + " " + "x" * columns, columns)[: columns - 1].rstrip("x ") + "…"
+    return lines
+
+
+def text_lines(
+    lines: Sequence[str], x: float, y: float, *, size: float, step: float, kind: str = "", anchor: str = ""
+) -> str:
+    """Lines of text under one another; ``y`` is the first baseline."""
+    place = f' text-anchor="{anchor}"' if anchor else ""
+    spans = "".join(
+        f'<tspan x="{x:.1f}" y="{y + step * number:.1f}">{escape(line)}</tspan>'
+        for number, line in enumerate(lines)
+    )
+    return f'<text class="{kind}" font-size="{size:g}"{place}>{spans}</text>'
+
+
+def curve(x1: float, y1: float, x2: float, y2: float, kind: str, width: float = 1.5, title: str = "") -> str:
+    """A horizontal S-curve from one point to another, with what a hover shows."""
+    bend = max(30.0, abs(x2 - x1) * 0.5)
+    told = f"<title>{escape(title)}</title>" if title else ""
+    return (
+        f'<path class="link {kind}" stroke-width="{width:.1f}" fill="none" '
+        f'd="M{x1:.1f},{y1:.1f} C{x1 + bend:.1f},{y1:.1f} {x2 - bend:.1f},{y2:.1f} {x2:.1f},{y2:.1f}">'
+        f"{told}</path>"
+    )
