@@ -1,0 +1,98 @@
+"""What a plug-in writes to ``metadata["pagerag"]``: plain values only, so that any store can keep them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pagerag.promote import Promotion
+from pagerag.promote.trace import SupportPath
+
+__all__ = ["KEY", "Role", "provenance_of", "without_provenance"]
+
+KEY = "pagerag"
+"""Where provenance goes in a document's metadata."""
+
+Role = Literal["core", "fill", "rest"]
+
+
+def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any]]:
+    """For each place of the pool, in the order in which its units are handed on:
+
+    ========== =======================================================================================
+    role       ``core`` (selected), ``fill`` (up to k), ``rest`` (neither; only where all are ranked)
+    rank       its place among what is handed on, from 1
+    score      promotion's score in [0, 1]
+    retrieved  its place in the pool as it came, from 1
+    state      promotion's verdict on the whole selection
+    path       the support path it is on: ``{"id", "title", "via"}`` a step, ``via`` what led there
+    why        one sentence
+    ========== =======================================================================================
+    """
+    core, context = set(promotion.core_places), set(promotion.context_places)
+    scores = promotion.scores
+    paths = _best_paths(promotion)
+    found = []
+    for rank, place in enumerate(places, 1):
+        role: Role = "core" if place in core else "fill" if place in context else "rest"
+        path = paths.get(promotion.pool[place].id)
+        found.append(
+            {
+                "role": role,
+                "rank": rank,
+                "score": round(float(scores[place]), 6),
+                "retrieved": place + 1,
+                "state": promotion.state,
+                "path": _steps(path),
+                "why": _why(role, path),
+            }
+        )
+    return found
+
+
+def without_provenance(rank: int) -> dict[str, Any]:
+    """For a unit that never entered the pool and is ranked all the same."""
+    why = "not in the pool: it has no text, or is there twice"
+    return {"role": "rest", "rank": rank, "score": 0.0, "path": [], "why": why}
+
+
+def _best_paths(promotion: Promotion) -> dict[str, SupportPath]:
+    """For each unit its best path: a kept one before others, one that links units before a lone one."""
+    ranked = sorted(
+        promotion.paths, key=lambda path: (path.verdict != "kept", len(_units(path)) < 2, path.rank)
+    )
+    best: dict[str, SupportPath] = {}
+    for path in ranked:
+        for unit in path.units:
+            best.setdefault(unit.id, path)
+    return best
+
+
+def _units(path: SupportPath) -> set[str]:
+    return {unit.id for unit in path.units}
+
+
+def _steps(path: SupportPath | None) -> list[dict[str, Any]]:
+    if path is None:
+        return []
+    via: list[list[str]] = [[], *(list(edge.trig) or [edge.kind] for edge in path.edges)]
+    return [
+        {"id": unit.id, "title": unit.title, "via": led} for unit, led in zip(path.units, via, strict=True)
+    ]
+
+
+_ROLES: dict[Role, str] = {
+    "core": "selected",
+    "fill": "fills the context up to k by its score",
+    "rest": "left out of the context",
+}
+
+
+def _why(role: Role, path: SupportPath | None) -> str:
+    if path is None:
+        return f"{_ROLES[role]}; no support path runs through it"
+    if len(_units(path)) < 2:
+        return f"{_ROLES[role]}; it stands alone: {path.reason}"
+    line = path.units[0].title or path.units[0].id
+    for edge, unit in zip(path.edges, path.units[1:], strict=True):
+        line += f" –[{', '.join(edge.trig[:2]) or edge.kind}]→ {unit.title or unit.id}"
+    return f"{_ROLES[role]}; on the path {line}, {path.verdict}: {path.reason}"

@@ -1,0 +1,102 @@
+"""LlamaIndex: promotion as a node postprocessor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pagerag._extras import need
+from pagerag.errors import InputError
+from pagerag.plugins._stage import KEY, Picked
+from pagerag.plugins._units import Unit
+
+need("llama_index.core", "llama-index-core", "llamaindex", "pagerag.plugins.llamaindex")
+from llama_index.core.postprocessor.types import BaseNodePostprocessor  # noqa: E402
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle  # noqa: E402
+
+from pagerag.plugins._fields import StageFields  # noqa: E402
+
+__all__ = ["PageRAGPostprocessor"]
+
+
+class PageRAGPostprocessor(StageFields, BaseNodePostprocessor):  # type: ignore[misc]
+    """Hand on at most ``k`` of the retrieved nodes: the evidence that promotion selects, best first.
+
+    Nodes are copied; ``NodeWithScore.score`` is the score and ``metadata["pagerag"]`` the provenance,
+    which is kept out of what language models and embedders see. A node's document and its neighbours
+    are taken from its relationships, its vector from its embedding when the query has one too.
+    """
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which LlamaIndex stores the component."""
+        return "PageRAGPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        question, vector = _query(query_bundle)
+        return _copies(nodes, self._stage.select(question, _units(nodes), vector=vector))
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        question, vector = _query(query_bundle)
+        return _copies(nodes, await self._stage.aselect(question, _units(nodes), vector=vector))
+
+
+def _query(bundle: QueryBundle | None) -> tuple[str, object]:
+    if bundle is None:
+        raise InputError("promotion needs the question: pass query_bundle or query_str")
+    return bundle.query_str, bundle.embedding
+
+
+def _units(nodes: Sequence[NodeWithScore]) -> list[Unit]:
+    places = _positions([scored.node for scored in nodes])
+    return [
+        Unit(
+            scored.node.get_content(metadata_mode=MetadataMode.NONE),
+            scored.node.node_id,
+            scored.score,
+            metadata=scored.node.metadata,
+            source=scored.node.ref_doc_id,
+            position=places.get(scored.node.node_id),
+            vector=scored.node.embedding,
+        )
+        for scored in nodes
+    ]
+
+
+def _positions(nodes: Sequence[BaseNode]) -> dict[str, int]:
+    """Places in their documents for nodes whose neighbour is in the pool too.
+
+    LlamaIndex keeps no numbers, but links each chunk to the next. Every chain of linked nodes gets
+    consecutive numbers, with a gap before the next chain so that its first node is nobody's neighbour.
+    """
+    after = {node.node_id: node.next_node.node_id for node in nodes if node.next_node is not None}
+    pool = {node.node_id for node in nodes}
+    follows = {tail for head, tail in after.items() if tail in pool}
+    places: dict[str, int] = {}
+    number = 0
+    for node in nodes:
+        current: str | None = node.node_id
+        if current in follows or after.get(node.node_id) not in pool:
+            continue
+        while current is not None and current in pool and current not in places:
+            places[current] = number
+            number += 1
+            current = after.get(current)
+        number += 1
+    return places
+
+
+def _copies(nodes: Sequence[NodeWithScore], picked: Sequence[Picked]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=_copy(nodes[p.index].node, p), score=p.score) for p in picked]
+
+
+def _copy(node: BaseNode, picked: Picked) -> BaseNode:
+    # Metadata is part of the text that LlamaIndex shows to models unless a key is excluded.
+    hidden = {
+        name: [*(key for key in getattr(node, name) if key != KEY), KEY]
+        for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
+    }
+    return node.model_copy(update={"metadata": {**node.metadata, KEY: picked.provenance}, **hidden})

@@ -1,0 +1,56 @@
+"""txtai: promotion as the ``similarity`` callable of its ``RAG`` and ``Reranker`` pipelines.
+
+txtai needs nothing but a callable here, so nothing of it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
+
+from pagerag.errors import InputError
+from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._units import Unit
+
+__all__ = ["PageRAGSimilarity"]
+
+Search = Callable[[Sequence[str], int], Sequence[Sequence[Mapping[str, Any]]]]
+
+
+class PageRAGSimilarity:
+    """Called by ``RAG(similarity, ..., context=k)`` as ``(queries, limit)``: search, then promote.
+
+    ``search`` is ``embeddings.batchsearch`` of an index that stores its text; ``pool`` is how many
+    results promotion chooses from. Called by ``Reranker`` as ``(query, texts)``, it ranks all texts as
+    ``[(place, score)]``. Scores never rise along a list, because txtai sorts by them.
+    """
+
+    def __init__(
+        self, search: Search | None = None, pool: int = 20, k: int = 5, **settings: Unpack[Settings]
+    ) -> None:
+        self.search = search
+        self.pool = pool
+        self.stage = Stage(k=k, **settings)
+
+    def __call__(self, queries: str | Sequence[str], other: int | Sequence[str] | None = None) -> Any:
+        """``(queries, limit)`` gives lists of ``{"id", "text", "score"}``; ``(query, texts)`` pairs."""
+        if isinstance(queries, str):
+            texts = list(other) if isinstance(other, Sequence) else []
+            picked = self.stage.select(queries, [Unit(text) for text in texts], rest=True)
+            return [(p.index, p.score) for p in picked]
+        limit = other if isinstance(other, int) else self.stage.k
+        if self.search is None:
+            raise InputError("there is nothing to search: pass search=embeddings.batchsearch")
+        found = self.search(queries, max(self.pool, limit))
+        return [
+            _copies(results, self.stage.select(query, _units(results), k=limit))
+            for query, results in zip(queries, found, strict=True)
+        ]
+
+
+def _units(results: Sequence[Mapping[str, Any]]) -> list[Unit]:
+    return [Unit(r.get("text"), r.get("id"), r.get("score"), metadata=r) for r in results]
+
+
+def _copies(results: Sequence[Mapping[str, Any]], picked: Sequence[Picked]) -> list[dict[str, Any]]:
+    return [{**results[p.index], "score": p.score, KEY: p.provenance} for p in picked]
