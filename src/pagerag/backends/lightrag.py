@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
-from pagerag.backends._common import confidences, expect, first, or_default, unique_ids
+from pagerag.backends._common import checked, confidences, expect, first, or_default, unique_ids
 from pagerag.errors import BackendError
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -57,11 +57,13 @@ def pool_of(
     question: str,
     answer: Mapping[str, Any],
     chunks: Mapping[str, Mapping[str, Any]] | None = None,
+    title: Callable[[str], str | None] | None = None,
 ) -> Pool:
     """The pool in an answer of ``aquery_data``; LightRAG gives chunks an order and no score.
 
     ``chunks`` is the content of ``kv_store_text_chunks.json``, which knows each chunk's document and
-    its place in it. LightRAG answers ``{"status": "failure"}`` when it finds nothing: the pool is empty.
+    its place in it. ``title`` makes a title of a file path, where file names mean something. LightRAG
+    answers ``{"status": "failure"}`` when it finds nothing: the pool is empty.
     """
     data = answer.get("data")
     if not isinstance(data, Mapping):
@@ -79,6 +81,7 @@ def pool_of(
             Candidate(
                 id=name,
                 text=str(row.get("content") or ""),
+                title=title(str(path)) if title is not None and path else None,
                 source=stored.get("full_doc_id") or (path if path and path != "unknown_source" else None),
                 position=stored.get("chunk_order_index"),
                 entities=entities.get(str(row.get("chunk_id"))),
@@ -108,10 +111,11 @@ class LightRAGBackend:
         *,
         mode: str = "mix",
         hook: PromotionHook | None = None,
+        title: Callable[[str], str | None] | None = None,
         query_param: Callable[..., Any] | None = None,
         **parameters: Any,
     ) -> None:
-        self.rag, self.mode, self.hook = rag, mode, hook
+        self.rag, self.mode, self.hook, self.title = rag, mode, hook, title
         self._query_param, self._parameters = query_param, parameters
 
     def pool(self, question: str, k: int = 20) -> Pool:
@@ -119,12 +123,13 @@ class LightRAGBackend:
         answer = expect(self.rag, "query_data", "lightrag-hku", TESTED)(
             question, self._param(k, rerank=False)
         )
-        return first(pool_of(question, answer), k)
+        return first(pool_of(question, answer, title=self.title), k)
 
     async def apool(self, question: str, k: int = 20) -> Pool:
         """``pool`` for code that already runs in LightRAG's event loop."""
         call = expect(self.rag, "aquery_data", "lightrag-hku", TESTED)
-        return first(pool_of(question, await call(question, self._param(k, rerank=False))), k)
+        answer = await call(question, self._param(k, rerank=False))
+        return first(pool_of(question, answer, title=self.title), k)
 
     async def aask(self, question: str, k: int = 20) -> str:
         """LightRAG's own answer from the chunks that the hook promoted out of ``k``.
@@ -158,6 +163,7 @@ class LightRAGBackend:
         return self.hook
 
     def _param(self, k: int, *, rerank: bool) -> Any:
+        checked(k)
         make = (
             self._query_param or need("lightrag", "lightrag-hku", "lightrag", "LightRAG backend").QueryParam
         )
