@@ -77,9 +77,10 @@ class PageRAG:
         if k < 1 or pool < 1:
             raise InputError(f"k and pool must be at least 1, not k={k}, pool={pool}")
         self.promoter = promoter if promoter is not None else Promoter()
-        self.store, self.encoder = store, encoder
+        self.store = store
+        self.encoder: Encoder | None = encoder if encoder is not None else getattr(store, "encoder", None)
         if retriever is None:
-            retriever = default_retriever(cast(Store, store), self.promoter, encoder)
+            retriever = default_retriever(cast(Store, store), self.encoder)
         self.retriever = retriever
         self.reader = reader if reader is not None else make_reader("auto")
         self.k, self.pool, self.units = k, pool, units
@@ -108,7 +109,7 @@ class PageRAG:
         if reader is None or isinstance(reader, str):
             reader = make_reader(reader or settings.read.reader, settings)
         retriever = default_retriever(
-            store, promoter, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
+            store, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
         )
         return cls(
             store,
@@ -297,7 +298,6 @@ class PageRAG:
 
 def default_retriever(
     store: Store,
-    promoter: Promoter,
     encoder: Encoder | None,
     *,
     mode: str = "hybrid",
@@ -306,12 +306,11 @@ def default_retriever(
     """Hybrid search over the store, with adaptive follow-up where the store can search three ways."""
     from pagerag.retrieve.stored import StoreRetriever
 
-    base = StoreRetriever(store, mode=cast(Any, mode))
-    if not adaptive or encoder is None or not hasattr(store, "lookup_title"):
-        return base
+    if not adaptive or mode != "hybrid" or not hasattr(store, "lookup_title"):
+        return StoreRetriever(store, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return cast(Retriever, AdaptiveRetriever(base, store, promoter=promoter))
+    return AdaptiveRetriever(cast(Any, store), encoder)
 
 
 def _promoter(settings: Settings) -> Promoter:

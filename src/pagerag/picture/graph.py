@@ -35,7 +35,7 @@ def graph_svg(promotion: Promotion) -> str:
     roles = _roles(promotion)
     order = {"document": 0, "entity": 1, "sentence": 2}
     for place, node in sorted(enumerate(nodes), key=lambda one: order[one[1]["kind"]]):
-        parts.append(_node(node, *at[place].tolist(), ranks, roles))
+        parts.append(_node(node, float(at[place][0]), float(at[place][1]), ranks, roles))
     return (
         f'<svg class="graph" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" xmlns="http://www.w3.org/2000/svg" '
         f'role="img" aria-label="Query-local graph">{"".join(parts)}</svg>'

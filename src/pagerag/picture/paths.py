@@ -46,7 +46,7 @@ class _Link:
 
 
 def paths_svg(promotion: Promotion, answer: Answer | None = None, numbers: Sequence[Candidate] = ()) -> str:
-    """The picture as SVG. ``numbers`` are the units as the reader numbered them; its citations point there."""
+    """The picture as SVG. ``numbers`` are the units as the reader numbered them, for its citations."""
     steps = _steps(promotion)
     cards, links = _layout(promotion, steps)
     for card in cards.values():
@@ -103,7 +103,8 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
                 kind,
                 edge.trig[0] if edge.trig else edge.kind,
                 f"{edge.kind}: {', '.join(edge.trig) or 'neighbours'} · score {edge.score:+.2f} · "
-                f"specificity {edge.spec:.2f} · hubness {edge.hub:.2f} · noise {edge.noise:.2f} · {path.reason}",
+                f"specificity {edge.spec:.2f} · hubness {edge.hub:.2f} · noise {edge.noise:.2f} · "
+                f"{path.reason}",
             )
             for a, b, edge in zip(units, units[1:], edges, strict=False)
             if a.id != b.id

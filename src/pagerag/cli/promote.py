@@ -1,0 +1,165 @@
+"""``pagerag promote``: promote the pools of a file that any retriever or RAG system wrote."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pagerag.backends.formats import FORMATS, Record, detect, read_pools, unit_of, write_promoted
+from pagerag.cli._options import add_settings, settings_of
+from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
+from pagerag.errors import InputError, PageRAGError
+from pagerag.promote import Promoter, Promotion
+
+HELP = "Promote every question's pool in a file: the same file with less in it, or the results as JSON lines."
+
+EXAMPLES = """\
+examples:
+  pagerag promote pools.jsonl --out promoted.jsonl       the same format, only the promoted units, in order
+  pagerag promote pools.jsonl --json > results.jsonl     one full result a line: core, context, scores, state
+  pagerag promote pools.jsonl --explain --limit 3        in words
+  pagerag promote run.trec --beside collection=passages.tsv --beside queries=queries.tsv --out kept.trec
+  pagerag promote --formats                              what can be read
+
+a pool in the native format is a line such as:
+  {"question": "...", "candidates": [{"id": "a", "title": "...", "text": "...", "score": 0.7}, ...]}
+exit codes: 0, 1 nothing could be promoted, 2 wrong usage, 3 some pools failed (each is named on stderr)
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("file", nargs="?", metavar="POOLS", help="the file with the pools")
+    add_settings(parser)
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", help="write the promoted pools here, in their own format"
+    )
+    parser.add_argument("--format", metavar="NAME", help="the file's format (default: detected)")
+    parser.add_argument("--formats", action="store_true", help="list the formats and leave")
+    parser.add_argument("-k", type=int, metavar="N", help="units to keep (default: 5)")
+    parser.add_argument(
+        "--core", action="store_true", help="keep the minimal core, not the context filled to k"
+    )
+    parser.add_argument(
+        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
+    )
+    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N pools")
+    parser.add_argument(
+        "--with-trace", action="store_true", help="with --out: add state, scores and core to records"
+    )
+    parser.add_argument("--explain", action="store_true", help="print why, in words")
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a second file of the format (passages, questions, facts) that does not lie beside it",
+    )
+    parser.add_argument("--json", action="store_true", help="results as JSON lines on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Promote the file."""
+    if args.formats:
+        return _formats(args.json)
+    if args.file is None:
+        raise InputError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
+
+    if not Path(args.file).exists():
+        raise InputError(f"there is no file {args.file}")
+    settings = settings_of(args)
+    work = _Work(args, settings)
+    if args.out:
+        if not Path(args.out).resolve().parent.is_dir():
+            raise InputError(f"the folder of {args.out} does not exist; make it first")
+        write_promoted(args.out, work.kept(), trace=args.with_trace)
+        note(f"wrote {work.done} promoted pools to {args.out}")
+    elif args.json:
+        for _, promotion in work:
+            print(json.dumps(promotion.to_dict(), ensure_ascii=False), flush=True)
+    else:
+        for _, promotion in work:
+            _show(promotion, explain=args.explain)
+    if work.failed:
+        error(f"{work.failed} of {work.failed + work.done} pools could not be promoted")
+    return OK if not work.failed else PARTIAL if work.done else FAILED
+
+
+class _Work:
+    """The file's pools, promoted one after another; failures are named and counted."""
+
+    def __init__(self, args: argparse.Namespace, settings: Any) -> None:
+        self.args, self.settings = args, settings
+        self.done = self.failed = 0
+        if settings.promote.weights:
+            from pagerag.promote import Weights
+
+            self.promoter = Promoter(weights=Weights.load(settings.promote.weights))
+        else:
+            self.promoter = Promoter()
+
+    def __iter__(self) -> Iterator[tuple[Record, Promotion]]:
+        args, promote = self.args, self.settings.promote
+        companions = dict(_pair(assignment) for assignment in args.beside)
+        mode = None if promote.mode == "auto" else promote.mode
+        readable = FORMATS[args.format or detect(args.file)].units if args.format in (None, *FORMATS) else ()
+        unit = mode if mode in readable else None
+        pools = islice(read_pools(args.file, args.format, unit=unit, companions=companions), args.limit)
+        for pool, record in progress(pools, total=args.limit, label="promoting", unit="pools"):
+            try:
+                promotion = self.promoter.promote(
+                    pool.question,
+                    pool,
+                    k=promote.k,
+                    mode=mode or unit_of(record),
+                    max_tokens=promote.max_tokens or None,
+                    strategy=None if promote.strategy == "auto" else promote.strategy,
+                )
+            except PageRAGError as problem:
+                self.failed += 1
+                error(f"{record.file}, record {record.number + 1}: {problem}")
+                continue
+            self.done += 1
+            yield record, promotion
+
+    def kept(self) -> Iterator[tuple[Record, Any]]:
+        for record, promotion in self:
+            yield record, promotion.core if self.args.core else promotion
+
+
+def _pair(assignment: str) -> tuple[str, str]:
+    name, equals, path = assignment.partition("=")
+    if not equals or not path:
+        raise InputError(
+            f"--beside takes NAME=FILE, such as --beside queries=queries.tsv, not {assignment!r}"
+        )
+    return name.strip(), path
+
+
+def _show(promotion: Promotion, *, explain: bool) -> None:
+    if explain:
+        print(promotion.explain(), end="\n\n")
+        return
+    colour = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}[promotion.state]
+    print(f"{paint(promotion.question, 'bold')}  {paint(promotion.state, colour)}")
+    core = {unit.id for unit in promotion.core}
+    for number, unit in enumerate(promotion.context, 1):
+        mark = paint("●", "green") if unit.id in core else paint("○", "dim")
+        text = " ".join(f"{unit.title + ': ' if unit.title else ''}{unit.text}".split())
+        print(f"  {mark} [{number}] {text[:150]}{'…' if len(text) > 150 else ''}")
+    sys.stdout.flush()
+
+
+def _formats(as_json: bool) -> int:
+    if as_json:
+        print_json({name: one.summary for name, one in FORMATS.items()})
+    else:
+        for name, one in FORMATS.items():
+            print(f"{paint(f'{name:16}', 'bold')} {one.summary}")
+    return OK
