@@ -3,7 +3,7 @@
 Nothing here imports LanceDB until a store is opened.
 """
 
-from pagerag.store.base import SCHEMA_VERSION, FileRecord, SearchMode, Store, StoreStats
+from pagerag.store.base import SCHEMA_VERSION, FileRecord, SearchMode, Store, StoredDocument, StoreStats
 from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.store.lance import LanceStore, open_store
 from pagerag.store.units import Place, Unit, encoded_text, place_of, sentences_of
@@ -16,6 +16,7 @@ __all__ = [
     "SearchMode",
     "Store",
     "StoreStats",
+    "StoredDocument",
     "Unit",
     "encoded_text",
     "open_store",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from pagerag.store.units import Unit
 from pagerag.text import Analysis
 from pagerag.units import Candidate
 
-__all__ = ["SCHEMA_VERSION", "FileRecord", "SearchMode", "Store", "StoreStats"]
+__all__ = ["SCHEMA_VERSION", "FileRecord", "SearchMode", "Store", "StoreStats", "StoredDocument"]
 
 SCHEMA_VERSION = 1
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
@@ -38,6 +38,14 @@ class FileRecord:
     units: int = 0
     size: int = 0
     original: str | None = None
+
+
+class StoredDocument(NamedTuple):
+    """A document that is in the store, whether or not its file is in the ledger yet."""
+
+    digest: str
+    path: str
+    units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +124,8 @@ class Store(Protocol):
         """The stored analysis of each candidate, None where there is none to use."""
         ...
 
-    def documents(self) -> dict[str, str]:
-        """The digest of each stored document, by source."""
+    def documents(self) -> dict[str, StoredDocument]:
+        """The documents that are stored, by source."""
         ...
 
     def ledger(self) -> dict[str, FileRecord]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pagerag._extras import need
 from pagerag.errors import CandidateError, InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
-from pagerag.store.base import SCHEMA_VERSION, FileRecord, StoreStats
+from pagerag.store.base import SCHEMA_VERSION, FileRecord, StoredDocument, StoreStats
 from pagerag.store.durable import Syncer, local_folder, writer_lock
 from pagerag.store.lance_read import LanceReading, any_of
 from pagerag.store.problems import explained
@@ -240,12 +240,13 @@ class LanceStore(LanceReading):
 
     # -- what it holds
 
-    def documents(self) -> dict[str, str]:
-        """The digest of each stored document, by source."""
+    def documents(self) -> dict[str, StoredDocument]:
+        """The documents that are stored, by source."""
+        columns = ["source", "digest", "path", "total"]
         with explained("reading", self.location):
-            rows = self._units.search().where("position = 0").limit(None).select(["source", "digest"])
-            table = rows.to_arrow()
-        return dict(zip(table["source"].to_pylist(), table["digest"].to_pylist(), strict=True))
+            table = self._units.search().where("position = 0").limit(None).select(columns).to_arrow()
+        sources, *rest = (table[name].to_pylist() for name in columns)
+        return dict(zip(sources, map(StoredDocument, *rest), strict=True))
 
     def ledger(self) -> dict[str, FileRecord]:
         """The files that were taken in completely, by path."""

@@ -22,12 +22,13 @@ SENTENCE_MARK = "@"
 class Unit:
     """One stored passage.
 
-    ``source`` names the document (a file's path, or ``path#record``), ``position`` the passage's place in
-    it. ``start`` and ``end`` are character offsets into the document's extracted text; ``sentences`` are
-    offsets into ``text``, with the page of each in ``pages`` where the document has pages, and ``ordinal``
-    is the place of the first one among the document's sentences. ``digest`` identifies the document's
-    content and the settings it was read with. ``names`` are names beside the title that the unit can be
-    looked up by. ``fields`` holds what else the record carried. ``analysis`` is ``Analysis.to_bytes()``.
+    ``source`` names the document (a file's path, or ``path#record``), ``position`` the passage's place
+    among the ``total`` of it. ``start`` and ``end`` are character offsets into the document's extracted
+    text; ``sentences`` are offsets into ``text``, with the page of each in ``pages`` where the document
+    has pages, and ``ordinal`` is the place of the first one among the document's sentences. ``digest``
+    identifies the document's content and the settings it was read with. ``names`` are names beside the
+    title that the unit can be looked up by. ``fields`` holds what else the record carried. ``analysis``
+    is ``Analysis.to_bytes()``.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Unit:
     path: str
     title: str | None = None
     position: int = 0
+    total: int = 1
     start: int = 0
     end: int = 0
     ordinal: int = 0

@@ -1,0 +1,62 @@
+"""``pagerag stats``: what a store holds."""
+
+from __future__ import annotations
+
+import argparse
+
+from pagerag.cli.console import OK, paint, print_json
+from pagerag.settings import Settings
+from pagerag.store import StoreStats, open_store
+
+HELP = "What a store holds: files, documents, units, its encoder, its size, how it is searched."
+
+EXAMPLES = """examples:
+  pagerag stats --store my-store
+  pagerag stats --store my-store --files     # every file with its units
+  pagerag stats --store my-store --json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
+    parser.add_argument("--files", action="store_true", help="list the files as well")
+    parser.add_argument("--config", metavar="FILE", help="settings file")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    settings = Settings.load(args.config, flags={"store.path": args.store})
+    with open_store(settings.store.path) as store:
+        stats = store.stats()
+        files = list(store.ledger().values()) if args.files else []
+    if args.json:
+        body = stats.to_dict()
+        if args.files:
+            body["ledger"] = [{name: getattr(item, name) for name in item.__slots__} for item in files]
+        print_json(body)
+        return OK
+    width = max(len(label) for label, _ in _rows(stats))
+    for label, value in _rows(stats):
+        print(f"{paint(label.ljust(width), 'dim')}  {value}")
+    for item in files:
+        detail = f"{item.units:,} units" if item.status == "indexed" else item.status
+        print(f"  {item.path}  {paint(detail, 'dim')}")
+    return OK
+
+
+def _rows(stats: StoreStats) -> list[tuple[str, str]]:
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in stats.by_type.items())
+    duplicates = f", {stats.duplicates:,} of them duplicates" if stats.duplicates else ""
+    size = f"{stats.size_bytes / 2**20:,.1f} MB" if stats.size_bytes is not None else "unknown"
+    waiting = f"; {stats.unindexed:,} units not yet in the indexes" if stats.unindexed else ""
+    stale = "" if stats.analysis_current else " (of another version: index again to renew it)"
+    return [
+        ("store", stats.location),
+        ("files", f"{stats.files:,}{f' ({kinds})' if kinds else ''}{duplicates}"),
+        ("documents", f"{stats.documents:,}"),
+        ("units", f"{stats.units:,}{waiting}"),
+        ("encoder", f"{stats.encoder}, {stats.dimension} dimensions"),
+        ("dense search", stats.search),
+        ("analysis", f"stored{stale}"),
+        ("size", size),
+        ("schema", f"version {stats.schema_version}"),
+    ]

@@ -1,0 +1,68 @@
+"""Plain text, in whatever encoding it comes."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from importlib import import_module
+
+from pagerag.errors import FormatError
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+
+__all__ = ["decode", "encoding_of", "read_text"]
+
+_MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE = 2**16
+
+
+def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
+    """The file as one document; offsets count the characters of the decoded file."""
+    yield Document(decode(file, file.read(settings.max_file_bytes)), file.stem, titled=False)
+
+
+def decode(file: SourceFile, data: bytes) -> str:
+    """Bytes to text; binary data is refused."""
+    encoding = encoding_of(file, data)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as broken:
+        raise file.bad(f"is not valid {encoding} text ({broken.reason} at byte {broken.start:,})") from broken
+
+
+def encoding_of(file: SourceFile, data: bytes, *, more: bool = False) -> str:
+    """The encoding of a text, of which ``data`` is the beginning when there is ``more``.
+
+    A mark at the start decides; then UTF-8, which other encodings hardly ever look like; then a guess.
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return name
+    if b"\0" in data[:_SAMPLE]:
+        raise file.bad("looks like a binary file, not text; convert it or leave it out")
+    try:
+        # A sample may end inside a character, which a final=False decoder forgives.
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=not more)
+        return "utf-8"
+    except UnicodeDecodeError:
+        return _guess(file, data[:_SAMPLE])
+
+
+def _guess(file: SourceFile, sample: bytes) -> str:
+    try:
+        detector = import_module("charset_normalizer")
+    except ModuleNotFoundError as missing:
+        raise FormatError(
+            "is not UTF-8, and charset-normalizer, which guesses other encodings, is not installed; "
+            "pip install 'pagerag[encodings]', or convert the file to UTF-8",
+            file=file.name,
+        ) from missing
+    best = detector.from_bytes(sample).best()
+    if best is None:
+        raise file.bad("is in no encoding that could be recognised; convert it to UTF-8")
+    return str(best.encoding)

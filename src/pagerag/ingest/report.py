@@ -1,0 +1,94 @@
+"""What an indexing run says while it works and when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+__all__ = ["Event", "IngestReport", "Listener", "Stopwatch"]
+
+Kind = Literal["indexed", "unchanged", "duplicate", "empty", "removed", "failed", "progress"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened. ``indexed``, ``duplicate``, ``empty`` and ``removed`` are acknowledgements: what
+    they say is on disk. ``done`` and ``total`` count bytes of input; ``units`` those of this file, or of
+    the run so far in a ``progress`` event."""
+
+    kind: Kind
+    path: str = ""
+    units: int = 0
+    message: str = ""
+    done: int = 0
+    total: int = 0
+
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds by stage."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """The outcome of a run: every file is in exactly one of its counts or lists."""
+
+    indexed: int = 0
+    unchanged: int = 0
+    duplicates: int = 0
+    empty: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
+    unsupported: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    bad_records: list[str] = field(default_factory=list)
+    documents: int = 0
+    units: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> int:
+        """Files that the store holds now, by this run or an earlier one."""
+        return self.indexed + self.unchanged + self.duplicates
+
+    def rates(self) -> dict[str, float]:
+        """Units a second by stage."""
+        return {name: self.units / seconds for name, seconds in self.stages.items() if seconds > 0}
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able copy."""
+        return {
+            "indexed": self.indexed,
+            "unchanged": self.unchanged,
+            "duplicates": self.duplicates,
+            "empty": self.empty,
+            "removed": self.removed,
+            "vanished": self.vanished,
+            "unsupported": self.unsupported,
+            "failed": [{"path": path, "problem": problem} for path, problem in self.failed],
+            "bad_records": self.bad_records,
+            "documents": self.documents,
+            "units": self.units,
+            "bytes": self.bytes,
+            "seconds": round(self.seconds, 3),
+            "stages": {name: round(seconds, 3) for name, seconds in self.stages.items()},
+            "units_per_second": {name: round(rate, 1) for name, rate in self.rates().items()},
+        }

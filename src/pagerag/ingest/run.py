@@ -1,0 +1,270 @@
+"""Indexing: files into a store, a batch at a time, so that it can stop at any moment and go on later.
+
+The order of writes is what makes this safe. A batch's units are committed and synced first, its files are
+entered in the ledger after that, and only then is a file reported as indexed. A run that dies in between
+leaves units of files that the ledger does not know: the next run reads those files again, finds the
+documents already there by their digests, and goes on with the first that is not. A file that changed keeps
+its old units until the new ones replace them in one commit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pagerag.errors import FormatError, InputError, MissingExtraError
+from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
+from pagerag.ingest.formats import Format, read_documents
+from pagerag.ingest.passages import passages
+from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
+from pagerag.ingest.scan import Found, scan
+from pagerag.store import FileRecord, LanceStore, StoredDocument, Unit, encoded_text
+from pagerag.store.base import FileStatus
+from pagerag.text import Analyzer
+from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
+
+__all__ = ["index_paths"]
+
+_OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an index, which is slower
+
+
+def index_paths(
+    paths: Iterable[str | os.PathLike[str]],
+    store: LanceStore,
+    settings: IngestSettings | None = None,
+    *,
+    prune: bool = False,
+    listener: Listener | None = None,
+    analyzer: Analyzer | None = None,
+) -> IngestReport:
+    """Read files and folders into ``store``: unchanged files are skipped, changed ones replaced.
+
+    With ``prune``, what the store holds of files below ``paths`` that are there no more is removed. A file
+    that cannot be read is reported and the others go on; a store that cannot be written ends the run.
+    """
+    run = _Run(store, settings or IngestSettings(), listener or (lambda _: None), analyzer or Analyzer())
+    with store.writing():
+        return run.run(list(paths), prune=prune)
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(
+        self, store: LanceStore, settings: IngestSettings, listener: Listener, analyzer: Analyzer
+    ) -> None:
+        if store.encoder is None:
+            raise InputError("indexing needs the store opened with its encoder")
+        self.store, self.encoder, self.settings = store, store.encoder, settings
+        self.tell, self.analyzer = listener, analyzer
+        self.fingerprint = settings.fingerprint(ANALYSIS_VERSION)
+        self.report = IngestReport()
+        self.watch = Stopwatch(self.report.stages)
+        self.units: list[Unit] = []
+        self.stale: list[str] = []
+        self.records: list[FileRecord] = []
+        self.flushed = time.monotonic()
+        self.since_optimised = 0
+        self.done_bytes = self.total_bytes = 0
+
+    def run(self, paths: list[str | os.PathLike[str]], *, prune: bool) -> IngestReport:
+        start = time.perf_counter()
+        report = self.report
+        with self.watch.stage("scan"):
+            found = scan(paths, self.settings, leave_out=self.store.folder)
+            report.unsupported = found.unsupported
+            for problem in found.problems:
+                self._failed(str(problem.file), problem)
+            self.ledger = self.store.ledger()
+            self.stored = self.store.documents()
+            self.sources: dict[str, set[str]] = {}
+            for source, document in self.stored.items():
+                self.sources.setdefault(document.path, set()).add(source)
+            self._vanished(found, prune=prune)
+            todo = list(self._changed(found))
+        for file, known, size in todo:
+            try:
+                self._take(file, known)
+            except (FormatError, MissingExtraError) as problem:
+                self._failed(file.name, problem)
+            self.done_bytes += size
+            self._progress(0)
+        self._flush()
+        if self.since_optimised:
+            with self.watch.stage("optimise"):
+                self.store.optimize()
+        report.seconds = time.perf_counter() - start
+        return report
+
+    # -- what is to be done
+
+    def _vanished(self, found: Found, *, prune: bool) -> None:
+        held = self.sources.keys() | self.ledger.keys()
+        gone = sorted(name for name in held if found.lacks(name))
+        for name in found.missing:
+            if not (prune and name in gone):
+                self._failed(name, FormatError("does not exist", file=name))
+        if not prune:
+            self.report.vanished = gone
+            return
+        if not gone:
+            return
+        # Off the ledger first: if this is cut short, a file that comes back is read again.
+        self.store.forget(gone)
+        sources = [source for name in gone for source in self.sources.pop(name, ())]
+        self.store.delete(sources)
+        for source in sources:
+            del self.stored[source]
+        for name in gone:
+            self.ledger.pop(name, None)
+            self.report.removed.append(name)
+            self.tell(Event("removed", name))
+        self.since_optimised += len(sources)
+
+    def _changed(self, found: Found) -> Iterator[tuple[SourceFile, Format, int]]:
+        """The files that must be read. What they hold is known by hash, whatever their dates say."""
+        todo = []
+        for name, (file, known) in found.files.items():
+            try:
+                size = file.path.stat().st_size
+                if known.whole and size > self.settings.max_file_bytes:
+                    raise file.too_large(self.settings.max_file_bytes)
+                record = self.ledger.get(name)
+                same = record is not None and record.digest == self._digest(file)
+            except FileNotFoundError:
+                self._failed(name, file.bad("vanished while it was being indexed"))
+            except OSError as problem:
+                self._failed(name, file.bad(f"cannot be read ({problem.strerror}); check its permissions"))
+            except FormatError as problem:
+                self._failed(name, problem)
+            else:
+                todo.append((file, known, size, record if same else None))
+        kept = {file.name for file, _, _, record in todo if record is not None}
+        # A duplicate stands or falls with its original: when that is about to change, it is read again.
+        # Originals outside the paths of this run stay as they are.
+        self.owners = {
+            document.digest: source
+            for source, document in self.stored.items()
+            if source == document.path
+            and (source in kept or (source in self.ledger and not found.covers(source)))
+        }
+        originals = set(self.owners.values())
+        for file, known, size, record in todo:
+            if record is not None and (record.status != "duplicate" or record.original in originals):
+                self.report.unchanged += 1
+                self.tell(Event("unchanged", file.name, record.units))
+            else:
+                self.total_bytes += size
+                yield file, known, size
+
+    def _digest(self, file: SourceFile) -> str:
+        return f"{file.digest()}:{self.fingerprint}"
+
+    # -- doing it
+
+    def _take(self, file: SourceFile, known: Format) -> None:
+        """Read one file into the batch; its ledger entry goes with its last units."""
+        before = file.stamp()
+        digest = self._digest(file)
+        kept: set[str] = set()
+        documents = count = 0
+        original: str | None = None
+        for document in self._read(file, known):
+            source = file.name if document.record is None else f"{file.name}#{document.record}"
+            own = document.digest(self.fingerprint)
+            if document.record is None:
+                original = self.owners.get(own)
+                if original is not None and original != source:
+                    continue
+                self.owners[own] = source
+                original = None
+            documents += 1
+            kept.add(source)
+            there = self.stored.get(source)
+            if there is not None and there.digest == own:
+                count += there.units  # an earlier run was cut short after this document
+                continue
+            with self.watch.stage("analyse"):
+                units = passages(document, source, file.name, own, self.settings, self.analyzer)
+            if not units:
+                kept.discard(source)
+                documents -= 1
+                continue
+            self.units += units
+            count += len(units)
+            self.stored[source] = StoredDocument(own, file.name, len(units))
+            self.sources.setdefault(file.name, set()).add(source)
+            self._progress(document.at)
+            self._flush_if_due()
+        if file.stamp() != before:
+            raise file.bad("changed while it was being read; run it again")
+        for source in sorted(self.sources.get(file.name, set()) - kept):
+            del self.stored[source]
+            self.sources[file.name].discard(source)
+            self.stale.append(source)
+        status: FileStatus = "duplicate" if original is not None else "indexed" if documents else "empty"
+        self.records.append(FileRecord(file.name, digest, status, documents, count, before[0], original))
+        self._flush_if_due()
+
+    def _read(self, file: SourceFile, known: Format) -> Iterator[Document]:
+        reading = read_documents(file, self.settings, known)
+        while True:
+            with self.watch.stage("read"):
+                item = next(reading, None)
+            if item is None:
+                return
+            if isinstance(item, BadRecord):
+                self.report.bad_records.append(str(item.problem))
+            else:
+                yield item
+
+    def _flush_if_due(self) -> None:
+        late = time.monotonic() - self.flushed >= self.settings.batch_seconds
+        if len(self.units) >= self.settings.batch_units or (late and (self.units or self.records)):
+            self._flush()
+
+    def _flush(self) -> None:
+        """Commit the batch: vectors, units, then the ledger, then the news."""
+        units, stale, records = self.units, self.stale, self.records
+        self.units, self.stale, self.records = [], [], []
+        if units:
+            with self.watch.stage("encode"):
+                texts = [encoded_text(unit.title, unit.text) for unit in units]
+                rows = self.encoder.encode_passages(texts)
+            units = [replace(unit, vector=row) for unit, row in zip(units, rows, strict=True)]
+        with self.watch.stage("write"):
+            self.store.upsert(units, sources=stale)
+            self.store.acknowledge(records)
+        self.report.units += len(units)
+        self.report.documents += sum(record.documents for record in records)
+        self.since_optimised += len(units) + len(stale)
+        self.flushed = time.monotonic()
+        for record in records:
+            self._acknowledged(record)
+        if self.since_optimised >= _OPTIMISE_EVERY:
+            with self.watch.stage("optimise"):
+                self.store.optimize()
+            self.since_optimised = 0
+
+    def _acknowledged(self, record: FileRecord) -> None:
+        self.report.bytes += record.size
+        if record.status == "duplicate":
+            self.report.duplicates += 1
+            self.tell(Event("duplicate", record.path, message=f"the same as {record.original}"))
+        elif record.status == "empty":
+            self.report.empty.append(record.path)
+            self.tell(Event("empty", record.path, message="holds no text (a scan needs OCR first)"))
+        else:
+            self.report.indexed += 1
+            self.tell(Event("indexed", record.path, record.units))
+
+    def _failed(self, path: str, problem: Exception) -> None:
+        self.report.failed.append((path, str(problem)))
+        self.tell(Event("failed", path, message=str(problem)))
+
+    def _progress(self, within: int) -> None:
+        units = self.report.units + len(self.units)
+        done = min(self.done_bytes + within, self.total_bytes)
+        self.tell(Event("progress", units=units, done=done, total=self.total_bytes))

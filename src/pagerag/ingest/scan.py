@@ -1,0 +1,116 @@
+"""Which files there are to read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pagerag.errors import FormatError, InputError
+from pagerag.ingest.documents import IngestSettings, SourceFile
+from pagerag.ingest.formats import FORMATS, Format, format_of
+
+__all__ = ["Found", "scan", "stored_name"]
+
+
+@dataclass(slots=True)
+class Found:
+    """What a look at the given paths found, in order of name."""
+
+    files: dict[str, tuple[SourceFile, Format]] = field(default_factory=dict)
+    unsupported: list[str] = field(default_factory=list)
+    problems: list[FormatError] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)
+
+    def covers(self, name: str) -> bool:
+        """Whether a stored path lies among the paths that were looked at."""
+        return _below(name, self.roots)
+
+    def lacks(self, name: str) -> bool:
+        """Whether a stored path was looked for and is not there; what could not be looked at may be."""
+        unseen = [str(problem.file) for problem in self.problems]
+        return self.covers(name) and name not in self.files and not _below(name, unseen)
+
+
+def _below(name: str, folders: Iterable[str]) -> bool:
+    return any(folder in (".", name) or name.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def stored_name(path: Path, settings: IngestSettings) -> str:
+    """The path as the store knows it: absolute, or relative to ``settings.base``."""
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links away from the name
+    if settings.base is None:
+        return whole.as_posix()
+    try:
+        return whole.relative_to(Path(os.path.abspath(settings.base))).as_posix()  # noqa: PTH100
+    except ValueError as outside:
+        raise InputError(f"{whole} is not inside {settings.base}, which --relative-to names") from outside
+
+
+def scan(
+    paths: Iterable[str | os.PathLike[str]], settings: IngestSettings, *, leave_out: Path | None = None
+) -> Found:
+    """Every readable file below the paths. Hidden ones and the folder ``leave_out`` are passed over.
+
+    A file that was named is read as text when its format is unknown; in a folder it is listed as
+    unsupported.
+    """
+    found = Found()
+    store = Path(os.path.abspath(leave_out)) if leave_out is not None else None  # noqa: PTH100
+    for given in paths:
+        path = Path(given).expanduser()
+        name = stored_name(path, settings)
+        found.roots.append(name)
+        if path.is_dir():
+            for inner in _walk(path, store, found, settings):
+                _add(found, inner, settings, named=False)
+        else:
+            _add(found, path, settings, named=True)
+    found.files = dict(sorted(found.files.items()))
+    found.unsupported.sort()
+    return found
+
+
+def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettings) -> Iterator[Path]:
+    def unreadable(problem: OSError) -> None:
+        place = stored_name(Path(problem.filename or folder), settings)
+        found.problems.append(
+            FormatError(f"cannot be listed ({problem.strerror}); check its permissions", file=place)
+        )
+
+    for root, folders, names in os.walk(folder, onerror=unreadable):
+        here = Path(root)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and Path(os.path.abspath(here / name)) != store  # noqa: PTH100
+        )
+        yield from (here / name for name in sorted(names) if not name.startswith("."))
+
+
+def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> None:
+    name = stored_name(path, settings)
+    file = SourceFile(path, name)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        found.missing.append(name)
+        return
+    except OSError as problem:
+        found.problems.append(file.bad(f"cannot be read ({problem.strerror})"))
+        return
+    known = format_of(file)
+    if not stat.S_ISREG(mode):
+        # Reading a pipe or a device could wait for ever.
+        (
+            found.problems.append(file.bad("is not a regular file"))
+            if named
+            else found.unsupported.append(name)
+        )
+    elif known is not None or named:
+        found.files[name] = (file, known or FORMATS[0])
+    else:
+        found.unsupported.append(name)
