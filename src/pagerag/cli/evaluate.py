@@ -15,7 +15,7 @@ EXAMPLES = """\
 examples:
   pagerag evaluate --dataset hotpotqa --data dev.json --retriever minilm --mode sentence --out runs/hotpotqa
   pagerag evaluate --dataset musique --data dev.jsonl --retriever bm25 --strategy plain --out runs/bm25
-  pagerag evaluate --dataset open --data open_dev.jsonl --corpus open_corpus.jsonl --retriever hybrid --out runs/o
+  pagerag evaluate --dataset open --data q.jsonl --corpus corpus.jsonl --retriever hybrid --out runs/open
   pagerag evaluate --dataset hotpotqa --data dev.json --corpus contexts --mode document --out runs/pooled
 
 retrievers: bm25, wordllama, minilm, minilm-fp32, hybrid, A+B (fused), late:minilm, openai:MODEL@URL,
@@ -67,6 +67,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", required=True, metavar="DIR", help="where the run lives; start again to resume")
     add("--fresh", action="store_true", help="discard what DIR holds")
     add("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    add(
+        "--chunk", type=int, default=32, metavar="N", help="questions per file of finished work (default: 32)"
+    )
     add("--json", action="store_true", help="print result.json instead of a summary")
 
 
@@ -93,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
         noise=args.noise,
         seed=args.seed,
         explain=args.explain,
+        chunk=args.chunk,
     )
     result = run_all(config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"))
     if args.json:

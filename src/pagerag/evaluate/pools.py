@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError
 from pagerag.evaluate.questions import Question
 from pagerag.protocols import Encoder
+from pagerag.retrieve.ranking import encoded_text
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["DenseRanker", "Pools", "Ranker", "Ranking", "unit_text"]
 
 
-def unit_text(unit: Candidate) -> str:
-    """What is embedded and searched: "title. text", or the text alone where there is no title."""
-    return f"{unit.title}. {unit.text}" if unit.title else unit.text
+unit_text = encoded_text
+"""What is embedded and searched: "title. text"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

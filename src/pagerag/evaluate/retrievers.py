@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pagerag.errors import InputError
 from pagerag.evaluate.pools import DenseRanker, Ranker, Ranking, unit_text
-from pagerag.protocols import Retriever
+from pagerag.protocols import Encoder, Retriever
 from pagerag.retrieve.bm25 import BM25, BM25Retriever
 from pagerag.retrieve.dense import DenseRetriever
-from pagerag.retrieve.encoders import encoder
+from pagerag.retrieve.encoders import CachedEncoder, encoder
 from pagerag.retrieve.hybrid import HybridRetriever
-from pagerag.retrieve.ranking import reciprocal_ranks
 from pagerag.units import Candidate
 
 __all__ = ["FusedRanker", "LexicalRanker", "corpus_retriever", "ranker"]
@@ -54,9 +54,10 @@ class FusedRanker:
     def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
         """Scores are sums of 1 / (60 + rank)."""
         parts = [one.rank(question, units) for one in self.rankers]
-        orders = [[str(place) for place in np.argsort(-part.scores, kind="stable")] for part in parts]
-        fused = reciprocal_ranks(orders)
-        scores = np.array([fused[str(place)] for place in range(len(units))], dtype=np.float64)
+        scores = np.zeros(len(units))
+        for part in parts:
+            order = np.argsort(-part.scores, kind="stable")
+            scores[order] += 1.0 / (60.0 + np.arange(1, len(units) + 1))
         dense = next((part for part in parts if part.vectors is not None), None)
         return Ranking(
             scores=scores,
@@ -78,7 +79,7 @@ def ranker(name: str) -> Ranker:
         return LateRanker(name.removeprefix("late:"))
     if not name or name.startswith("file:"):
         raise InputError(f"retriever {name!r} does not rank units; name a retriever such as bm25 or minilm")
-    return DenseRanker(encoder(name, cache=True))
+    return DenseRanker(_encoder(name))
 
 
 def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
@@ -90,4 +91,33 @@ def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
         return BM25Retriever(units)
     if not name or name.startswith(("file:", "late:")):
         raise InputError(f"retriever {name!r} cannot search a corpus here; use bm25, an encoder, or hybrid")
-    return DenseRetriever(units, encoder(name, cache=True))
+    return DenseRetriever(units, _encoder(name))
+
+
+class _Late:
+    """An encoder that is loaded at the first text that is not in the cache: a run over embedded data starts
+    at once, and its processes do not each hold a model that they never use."""
+
+    def __init__(self, name: str, dimension: int) -> None:
+        self.name, self.dimension = name, dimension
+        self._loaded: Encoder | None = None
+
+    def _encoder(self) -> Encoder:
+        if self._loaded is None:
+            self._loaded = encoder(self.name)
+        return self._loaded
+
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        return self._encoder().encode_queries(texts)
+
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        return self._encoder().encode_passages(texts)
+
+
+_DIMENSIONS = {"minilm": 384, "minilm-fp32": 384, "wordllama": 256}
+
+
+def _encoder(name: str) -> Encoder:
+    if name in _DIMENSIONS:
+        return CachedEncoder(_Late(name, _DIMENSIONS[name]))
+    return encoder(name, cache=True)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count, islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -198,26 +198,35 @@ def _claim(folder: Path, described: dict[str, Any], *, fresh: bool) -> dict[str,
         shutil.rmtree(folder / "chunks", ignore_errors=True)
         for name in ("run.json", "result.json", "predictions.jsonl", "timings.json"):
             (folder / name).unlink(missing_ok=True)
-    if file.is_file():
-        with suppress(ValueError):
-            known = json.loads(file.read_text(encoding="utf-8"))
-            if isinstance(known, dict) and known | {"commit": None} == described | {"commit": None}:
-                for part in (folder / "chunks").glob(".*.part"):
-                    part.unlink(missing_ok=True)  # left by a killed process
-                return known
-            raise InputError(
-                f"{folder} holds another run (it differs in: {', '.join(_differences(known, described))}); "
-                "choose another --out, or discard it with --fresh"
-            )
-    elif (folder / "chunks").exists():
+    known = _read_json(file)
+    if known is not None:
+        if known | {"commit": None} == described | {"commit": None}:
+            for part in (folder / "chunks").glob(".*.part"):
+                part.unlink(missing_ok=True)  # left by a killed process
+            return described | {"commit": known.get("commit")}
+        raise InputError(
+            f"{folder} holds another run (it differs in: {', '.join(_differences(known, described))}); "
+            "choose another --out, or discard it with --fresh"
+        )
+    if (folder / "chunks").exists():
         raise InputError(f"{folder} has chunks of an unknown run; choose another --out or use --fresh")
     write_atomic(file, json.dumps(described, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
     return described
 
 
-def _differences(known: Any, described: dict[str, Any], prefix: str = "") -> list[str]:
-    if not isinstance(known, dict):
-        return ["everything"]
+def _read_json(file: Path) -> dict[str, Any] | None:
+    if not file.is_file():
+        return None
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise InputError(f"{file} is not ours (not JSON); choose another --out or use --fresh") from problem
+    if not isinstance(value, dict):
+        raise InputError(f"{file} is not ours (not an object); choose another --out or use --fresh")
+    return value
+
+
+def _differences(known: dict[str, Any], described: dict[str, Any], prefix: str = "") -> list[str]:
     names: list[str] = []
     for name in sorted({*known, *described} - {"commit"}):
         before, after = known.get(name), described.get(name)
@@ -231,10 +240,7 @@ def _differences(known: Any, described: dict[str, Any], prefix: str = "") -> lis
 def _account(folder: Path, started: float, workers: int, questions: int, seconds: dict[str, float]) -> None:
     """Add this session to timings.json."""
     file = folder / "timings.json"
-    sessions: list[Any] = []
-    if file.is_file():
-        with suppress(ValueError):
-            sessions = json.loads(file.read_text(encoding="utf-8"))["sessions"]
+    sessions: list[Any] = (_read_json(file) or {}).get("sessions", [])
     wall = time.time() - started
     sessions.append(
         {

@@ -134,13 +134,13 @@ def _mmr(argument: str) -> Selector:
 
 
 def _linking(argument: str) -> Selector:
-    from pagerag.evaluate.rivals import Linking
+    from pagerag.evaluate.graph_rivals import Linking
 
     return Linking(*_none(argument, "linking"))
 
 
 def _ppr(argument: str) -> Selector:
-    from pagerag.evaluate.rivals import PersonalisedPageRank
+    from pagerag.evaluate.graph_rivals import PersonalisedPageRank
 
     return PersonalisedPageRank(*_none(argument, "ppr"))
 
