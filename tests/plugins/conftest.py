@@ -318,7 +318,7 @@ def host(request) -> Host:
 
 @pytest.fixture
 def pool() -> list[Doc]:
-    """Twenty chunks: two of them together answer the question, the rest share words with it."""
+    """Twenty chunks: two of them together answer the question, the rest share a word with it."""
     gold = [
         Doc(
             "The Silent Harbour is a 1954 novel by Ilse Brandt, first printed in Hamburg.",
@@ -331,7 +331,7 @@ def pool() -> list[Doc]:
     ]
     noise = [
         Doc(
-            f"Harbour number {n} is a quiet place in the country, and its silent keeper was born nearby.",
+            f"Harbour number {n} is a busy place in the north, and its keeper lives nearby.",
             title=f"Harbour {n}",
         )
         for n in range(18)

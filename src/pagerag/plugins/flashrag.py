@@ -38,7 +38,7 @@ class _Promoting:
 class PageRAGRefiner(_Promoting):
     """A refiner: dataset items in, for each the promoted documents as one reference text out.
 
-    The text has FlashRAG's own form, ``Doc 1(Title: ...) ...``, one line a document.
+    The text has FlashRAG's own form: ``Doc 1(Title: ...) ...``, one document after the other.
     """
 
     setting = "refiner_topk"

@@ -23,6 +23,9 @@ class PageRAGRanker:
 
     Documents are copied; ``score`` is the score and ``meta["pagerag"]`` the provenance. Connect a text
     embedder's ``embedding`` to ``query_embedding`` to let promotion use the documents' embeddings.
+
+    Haystack 3 reads a stored pipeline back only from modules it is told to trust:
+    ``Pipeline.loads(text, allowed_modules=["pagerag.plugins.haystack"])``.
     """
 
     def __init__(self, top_k: int = 5, **settings: Unpack[Settings]) -> None:

@@ -1,0 +1,122 @@
+"""The real DSPy: a program whose reader sees the promoted passages, against a model on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("dspy")
+import dspy
+
+from pagerag.errors import InputError
+from pagerag.plugins.dspy import PageRAG
+from pagerag.testing import FakeEncoder, ScriptedChat
+
+from .conftest import QUESTION
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def passages(pool):
+    return [f"{d.title} | {d.text}" for d in pool]
+
+
+class Retriever(dspy.Module):
+    def __init__(self, passages):
+        super().__init__()
+        self.passages = passages
+
+    def forward(self, query):
+        return dspy.Prediction(passages=self.passages)
+
+    async def aforward(self, query):
+        return dspy.Prediction(passages=self.passages)
+
+
+class Program(dspy.Module):
+    def __init__(self, retrieve):
+        super().__init__()
+        self.retrieve = retrieve
+        self.read = dspy.Predict("context: list[str], question -> answer")
+
+    def forward(self, question):
+        context = self.retrieve(question).passages
+        return self.read(context=context, question=question)
+
+    async def aforward(self, question):
+        context = (await self.retrieve.acall(question)).passages
+        return await self.read.acall(context=context, question=question)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_in_a_program_before_a_model_on_loopback(passages, asynchronous):
+    program = Program(PageRAG(Retriever(passages), k=4))
+    reply = "[[ ## answer ## ]]\nAustria\n\n[[ ## completed ## ]]"
+    with ScriptedChat([reply]) as chat:
+        model = dspy.LM("openai/scripted", api_base=chat.url, api_key="none", cache=False, num_retries=0)
+        with dspy.context(lm=model):
+            answer = asyncio.run(program.acall(QUESTION)) if asynchronous else program(QUESTION)
+        (prompt,) = chat.prompts
+    assert answer.answer == "Austria"
+    reached = [p for p in passages if p.split(" | ")[1] in prompt]
+    assert 2 <= len(reached) <= 4
+    assert {passages[6], passages[14]} <= set(reached)
+
+
+def test_over_dspys_own_embedding_retriever(passages):
+    def embed(texts):
+        return FakeEncoder(256).encode_passages([texts] if isinstance(texts, str) else list(texts))
+
+    search = dspy.retrievers.Embeddings(corpus=passages, embedder=embed, k=20)
+    found = PageRAG(search, k=3)(QUESTION)
+    assert {passages[6], passages[14]} <= set(found.passages)
+    assert len(found.passages) == len(found.scores) == len(found.indices) == len(found.pagerag) <= 3
+
+
+def test_every_kind_of_retriever(passages):
+    async def later(query):
+        return passages
+
+    class Counted:
+        def __call__(self, query):
+            return dspy.Prediction(passages=passages, scores=[1 - n / 40 for n in range(20)])
+
+    objects = [SimpleNamespace(long_text=p.split(" | ")[1], title=p.split(" | ")[0]) for p in passages]
+    for retriever in (lambda query: passages, Counted(), Retriever(passages), lambda query: objects):
+        kept = PageRAG(retriever, k=2)(QUESTION)
+        assert {*kept.indices} == {6, 14}
+        assert asyncio.run(PageRAG(retriever, k=2).acall(QUESTION)).indices == kept.indices
+    assert {*asyncio.run(PageRAG(later, k=2).acall(QUESTION)).indices} == {6, 14}
+
+
+def test_the_passages_come_back_as_they_went_in(passages):
+    kept = PageRAG(lambda query: passages, k=3)(QUESTION)
+    assert all(kept.passages[n] is passages[i] for n, i in enumerate(kept.indices))
+    assert kept.pagerag[0]["path"][0]["title"] in {"The Silent Harbour", "Ilse Brandt"}
+    untitled = PageRAG(lambda query: passages, k=3, title_separator=None)(QUESTION)
+    assert untitled.pagerag[0]["path"][0]["title"] is None
+
+
+def test_bad_retrievers_are_told(passages):
+    with pytest.raises(InputError, match="no retriever"):
+        PageRAG()(QUESTION)
+    with pytest.raises(InputError, match="must return passages"):
+        PageRAG(lambda query: "one text")(QUESTION)
+    with pytest.raises(InputError, match="has no text"):
+        PageRAG(lambda query: [object()])(QUESTION)
+
+
+def test_optimisers_may_copy_and_save_it(passages, tmp_path):
+    program = Program(PageRAG(Retriever(passages), k=2))
+    for twin in (copy.deepcopy(program), program.deepcopy()):
+        assert twin.retrieve(QUESTION).indices == program.retrieve(QUESTION).indices
+    bare = PageRAG(k=2)
+    again = pickle.loads(pickle.dumps(bare))  # noqa: S301 - our own object
+    assert again(QUESTION, passages=passages).indices == bare(QUESTION, passages=passages).indices
+    program.save(tmp_path / "program.json")
+    program.load(tmp_path / "program.json")
