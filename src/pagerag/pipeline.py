@@ -21,6 +21,7 @@ from pagerag.protocols import Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
 from pagerag.settings import Settings
 from pagerag.store import Store, sentences_of
+from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Mode, Pool, State
 
 __all__ = ["Failure", "PageRAG", "Result", "Stage"]
@@ -222,7 +223,7 @@ class PageRAG:
                 question, pool, k=self.k, mode=self.mode, analyses=self._analyses(pool.candidates), **keywords
             )
         passages = self._best_passages(question, pool)
-        sentences = [sentence for passage in passages for sentence in sentences_of(passage)]
+        sentences = [sentence for passage in passages for sentence in _telling(passage)]
         vectors = self._encode(sentences)
         scored = sentences
         if vectors is not None and pool.vector is not None:
@@ -311,6 +312,13 @@ def default_retriever(
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
     return AdaptiveRetriever(cast(Any, store), encoder)
+
+
+def _telling(passage: Candidate) -> list[Candidate]:
+    """The passage's sentences without its bare headings: a title names everything and says nothing."""
+    sentences = sentences_of(passage)
+    names = {fold(name).strip() for name in (passage.title, passage.metadata.get("section")) if name}
+    return [sentence for sentence in sentences if fold(sentence.text).strip() not in names] or sentences
 
 
 def _promoter(settings: Settings) -> Promoter:

