@@ -152,6 +152,9 @@ def _completion(request: Mapping[str, Any], reply: Reply, kind: str) -> dict[str
 def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body in one packet: sent apart, each reply would wait for the client's acknowledgement.
+        wbufsize = 1 << 16
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             self._send(200, json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
@@ -198,6 +201,7 @@ def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
+                self.wfile.flush()
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client hung up: its deadline is its own affair
 
