@@ -91,8 +91,12 @@ def _gguf_options(settings: Settings) -> dict[str, Any]:
 def _extractive(settings: Settings, options: dict[str, Any]) -> Reader:  # noqa: ARG001
     from pagerag._extras import need
 
-    models = need("pagerag.models", "pagerag-models", "models", "the extractive reader")
-    return models.extractive_reader(**options)  # type: ignore[no-any-return]
+    purpose = "the extractive reader"
+    models = need("pagerag.models", "pagerag-models", "models", purpose)
+    make = getattr(models, "extractive_reader", None)
+    if make is None:  # a leftover folder without the package is an empty namespace to Python
+        raise MissingExtraError("pagerag-models", "models", purpose)
+    return make(**options)  # type: ignore[no-any-return]
 
 
 _MADE: dict[str, Callable[[Settings, dict[str, Any]], Reader]] = {

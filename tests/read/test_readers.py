@@ -1,0 +1,89 @@
+"""The evidence reader, the retry policy, and the contract that all readers keep."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+
+import pytest
+
+from pagerag.errors import InputError, SettingsError
+from pagerag.read import best_local, reader
+from pagerag.read.evidence import EvidenceReader
+from pagerag.read.retry import RetryPolicy, retry_after
+from pagerag.testing import check_reader
+from pagerag.units import Candidate
+
+
+def test_the_evidence_reader_conforms():
+    check_reader(EvidenceReader())
+
+
+def test_it_quotes_the_sentence_that_matters(question):
+    long = Candidate(
+        "z",
+        "Zimmer played in a pop group. Zimmer was born in the city of Frankfurt. He has two awards.",
+        title="Z",
+    )
+    answer = EvidenceReader().read(
+        question, [Candidate("s", "Zimmer is the composer of Interstellar."), long]
+    )
+    assert (
+        answer.text
+        == "Zimmer is the composer of Interstellar. [1] Zimmer was born in the city of Frankfurt. [2]"
+    )
+    assert [long.text[c.start : c.end] for c in answer.citations][1:] == [
+        "Zimmer was born in the city of Frankfurt."
+    ]
+
+
+def test_insufficient_evidence_makes_it_abstain_but_cite(question, context):
+    answer = EvidenceReader().read(question, context, state="insufficient")
+    assert answer.abstained
+    assert answer.text == ""
+    assert len(answer.citations) == 3
+
+
+def test_sync_async_and_stream_are_one(question, context):
+    evidence = EvidenceReader()
+    plain = evidence.read(question, context)
+    assert asyncio.run(evidence.aread(question, context)) == plain
+    assert list(evidence.stream(question, context)) == [plain.text, plain]
+
+
+def test_unknown_readers_are_named_with_the_known_ones():
+    with pytest.raises(InputError, match=r"no reader named 'gpt'.*evidence"):
+        reader("gpt")
+    assert best_local().name in {"extractive", "smollm2", "evidence"}
+
+
+def test_gguf_without_a_file_says_what_to_set():
+    pytest.importorskip("xllamacpp")
+    with pytest.raises(SettingsError, match=r"gguf\.path"):
+        reader("gguf")
+
+
+def test_waits_grow_are_jittered_and_bounded():
+    policy = RetryPolicy(attempts=9, first_wait=1.0, longest_wait=8.0)
+    chance = random.Random(1)
+    for attempt in range(1, 9):
+        waits = [policy.wait(attempt, None, chance) for _ in range(200)]
+        assert max(waits) <= min(8.0, 2 ** (attempt - 1))
+        assert len({round(w, 6) for w in waits}) > 100
+    assert all(policy.wait(1, 5.0, chance) >= 5.0 for _ in range(100))
+
+
+@pytest.mark.parametrize("bad", [{"attempts": 0}, {"first_wait": -1}, {"first_wait": 5, "longest_wait": 1}])
+def test_impossible_policies_are_refused(bad):
+    with pytest.raises(SettingsError, match="retry policy"):
+        RetryPolicy(**bad)
+
+
+def test_retry_after_in_both_spellings():
+    now = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+    assert retry_after({"retry-after": "7"}) == 7.0
+    assert retry_after({"retry-after": "Thu, 01 Jan 2026 12:00:30 GMT"}, now) == 30.0
+    assert retry_after({"retry-after": "Thu, 01 Jan 2026 11:00:00 GMT"}, now) == 0.0
+    for odd in ("", "soon", "-3", "nan", "inf"):
+        assert retry_after({"retry-after": odd}) is None
