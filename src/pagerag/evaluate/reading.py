@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 from pagerag.protocols import Reader
@@ -48,6 +49,7 @@ class CachedReader:
         return text
 
 
+@cache
 def make_reader(name: str) -> CachedReader:
     """The reader of this name, with its answers cached."""
     return CachedReader(

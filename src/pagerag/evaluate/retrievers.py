@@ -7,6 +7,8 @@
 ``openai:MODEL@URL``                    an OpenAI-compatible embedding endpoint
 ``late:ENCODER``                        late interaction (MaxSim over token vectors)
 ``A+B``                                 A and B fused by reciprocal rank; ``hybrid`` is ``bm25+minilm``
+``SYSTEM@A``, ``SYSTEM@A@CHAT``          a system of ``pagerag.backends`` over A: ``recomp@bm25``;
+                                        CHAT is ``smollm2`` or ``chat`` (an endpoint)
 ``file:PATH``                           pools made elsewhere, read from a file (see ``filed``)
 ======================================= ==============================================================
 """
@@ -14,6 +16,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +31,20 @@ from pagerag.retrieve.encoders import CachedEncoder, encoder
 from pagerag.retrieve.hybrid import HybridRetriever
 from pagerag.units import Candidate
 
-__all__ = ["FusedRanker", "LexicalRanker", "corpus_retriever", "ranker"]
+if TYPE_CHECKING:
+    from pagerag.backends import System
 
-_SHORT = {"hybrid": "bm25+minilm", "contriever": "sentence-transformers:facebook/contriever-msmarco"}
-NV_EMBED = "sentence-transformers:nvidia/NV-Embed-v2"
+__all__ = [
+    "FusedRanker",
+    "LexicalRanker",
+    "cached_encoder",
+    "corpus_retriever",
+    "is_system",
+    "ranker",
+    "system_parts",
+]
+
+_SHORT = {"hybrid": "bm25+minilm"}
 
 
 class LexicalRanker:
@@ -66,6 +80,30 @@ class FusedRanker:
         )
 
 
+def is_system(name: str) -> bool:
+    """Whether a retriever's name is SYSTEM@..."""
+    from pagerag.backends import systems
+
+    return name.partition("@")[0] in systems() and "@" in name
+
+
+def system_parts(name: str) -> tuple[System, str, Any]:
+    """(system, inner retriever's name, chat model or None) of ``SYSTEM@RETRIEVER[@CHAT]``."""
+    from pagerag.backends import chat_from, systems
+
+    kind, inner, *rest = name.split("@")
+    if len(rest) > 1 or not inner:
+        raise InputError(f"retriever {name!r}: write SYSTEM@RETRIEVER or SYSTEM@RETRIEVER@CHAT")
+    system = systems()[kind]
+    if not rest:
+        if "encoder" not in system.needs:
+            raise InputError(f"{system.label} needs a chat model: {name}@smollm2 or {name}@chat")
+        return system, inner, None
+    from pagerag.read import reader
+
+    return system, inner, chat_from(reader(rest[0]))
+
+
 def ranker(name: str) -> Ranker:
     """The ranker of this name (see the table above); embeddings are cached on disk."""
     name = _SHORT.get(name, name)
@@ -79,7 +117,7 @@ def ranker(name: str) -> Ranker:
         return LateRanker(name.removeprefix("late:"))
     if not name or name.startswith("file:"):
         raise InputError(f"retriever {name!r} does not rank units; name a retriever such as bm25 or minilm")
-    return DenseRanker(_encoder(name))
+    return DenseRanker(cached_encoder(name))
 
 
 def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
@@ -91,7 +129,7 @@ def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
         return BM25Retriever(units)
     if not name or name.startswith(("file:", "late:")):
         raise InputError(f"retriever {name!r} cannot search a corpus here; use bm25, an encoder, or hybrid")
-    return DenseRetriever(units, _encoder(name))
+    return DenseRetriever(units, cached_encoder(name))
 
 
 class _Late:
@@ -117,7 +155,9 @@ class _Late:
 _DIMENSIONS = {"minilm": 384, "minilm-fp32": 384, "wordllama": 256}
 
 
-def _encoder(name: str) -> Encoder:
+@cache
+def cached_encoder(name: str) -> Encoder:
+    """The encoder of this name, with its vectors on disk, loaded only when one is missing."""
     if name in _DIMENSIONS:
         return CachedEncoder(_Late(name, _DIMENSIONS[name]))
     return encoder(name, cache=True)

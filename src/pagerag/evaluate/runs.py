@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from itertools import count, islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -30,7 +31,7 @@ from pagerag.evaluate.results import finish
 from pagerag.evaluate.versions import identity
 from pagerag.evaluate.work import Worker
 
-__all__ = ["Progress", "run"]
+__all__ = ["Progress", "Workers", "run"]
 
 Progress = Callable[[int, int], None]
 """Called with (questions done, questions in all) as chunks come in."""
@@ -42,7 +43,7 @@ def run(
     config: RunConfig,
     out: str | os.PathLike[str],
     *,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -59,29 +60,74 @@ def run(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"--out {folder} cannot be used ({problem.strerror}); name a folder") from problem
-    with _locked(folder):
+    with ExitStack() as stack:
+        stack.enter_context(_locked(folder))
+        hands = workers if isinstance(workers, Workers) else stack.enter_context(Workers(workers))
         described = _claim(folder, described, fresh=fresh)
         chunks = folder / "chunks"
         chunks.mkdir(exist_ok=True)
         seconds: dict[str, float] = {}
-        fresh_questions = 0
-        done = 0
-        for size, new, spent in _work(config, chunks, workers or _cores()):
+        done = now = 0
+        for size, new, spent in _work(config, chunks, hands):
             done += size
-            fresh_questions += size if new else 0
+            now += size if new else 0
             for stage, value in spent.items():
                 seconds[stage] = seconds.get(stage, 0.0) + value
             if progress is not None:
                 progress(done, total)
         result = finish(config, folder, described)
-        _account(folder, started, workers or _cores(), fresh_questions, seconds)
+        _account(folder, started, hands.count, now, seconds)
     return result
 
 
-def _work(config: RunConfig, chunks: Path, workers: int) -> Iterator[tuple[int, bool, dict[str, float]]]:
+class Workers:
+    """A pool of processes that several runs may share; the processes start with the first piece of work.
+
+    They are fresh ones (no fork: model runtimes have threads) with one thread of arithmetic each, and they
+    leave when this process dies, however it dies.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        if count is not None and count < 1:
+            raise InputError(f"--workers is {count}; it must be at least 1")
+        self.count = count or _cores()
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def submit(
+        self, config: RunConfig, file: Path, questions: Sequence[Question]
+    ) -> Future[dict[str, float]]:
+        """Do one chunk and write its file; gives the seconds by stage."""
+        if self._pool is None:
+            self._pool = self._started()
+        return self._pool.submit(_chunk, config, file, questions)
+
+    def _started(self) -> ProcessPoolExecutor:
+        before = {name: os.environ.get(name) for name in _THREADS}
+        os.environ.update(dict.fromkeys(_THREADS, "1"))
+        try:
+            pool = ProcessPoolExecutor(self.count, mp_context=get_context("spawn"), initializer=_start)
+            # Processes start with the first task; give them one each while the environment is set.
+            wait([pool.submit(_ready) for _ in range(self.count)])
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+        return pool
+
+
+def _work(config: RunConfig, chunks: Path, workers: Workers) -> Iterator[tuple[int, bool, dict[str, float]]]:
     """Do every chunk that has no file yet; yields (questions, whether now, seconds by stage)."""
     questions = read_questions(config.dataset, config.data, limit=config.limit)
-    pool: ProcessPoolExecutor | None = None
     pending: dict[Future[dict[str, float]], int] = {}
     try:
         for number in count():
@@ -92,11 +138,9 @@ def _work(config: RunConfig, chunks: Path, workers: int) -> Iterator[tuple[int, 
             if file.is_file():
                 yield len(part), False, {}
                 continue
-            if pool is None:
-                pool = _pool(config, workers)
-            pending[pool.submit(_chunk, file, part)] = len(part)
+            pending[workers.submit(config, file, part)] = len(part)
             # Two chunks a worker in flight: enough to keep it busy, and memory stays flat.
-            while len(pending) >= 2 * workers:
+            while len(pending) >= 2 * workers.count:
                 yield from _collect(pending)
         while pending:
             yield from _collect(pending)
@@ -106,8 +150,8 @@ def _work(config: RunConfig, chunks: Path, workers: int) -> Iterator[tuple[int, 
             "command again, with fewer --workers if memory is short"
         ) from problem
     finally:
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for future in pending:
+            future.cancel()
 
 
 def _collect(pending: dict[Future[dict[str, float]], int]) -> Iterator[tuple[int, bool, dict[str, float]]]:
@@ -117,37 +161,8 @@ def _collect(pending: dict[Future[dict[str, float]], int]) -> Iterator[tuple[int
         yield size, True, future.result()
 
 
-def _pool(config: RunConfig, workers: int) -> ProcessPoolExecutor:
-    """Fresh processes (no fork: model runtimes have threads), one thread of arithmetic in each."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        pool = ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=_start, initargs=(config,)
-        )
-        # Processes start with the first task; give them one each while the environment is set.
-        wait([pool.submit(_ready) for _ in range(workers)])
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-    return pool
-
-
-_worker: Worker | None = None
-_broken: PageRAGError | None = None
-
-
-def _start(config: RunConfig) -> None:
-    global _worker, _broken  # noqa: PLW0603 - a process has one worker
+def _start() -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    try:
-        _worker = Worker(config)
-    except PageRAGError as problem:
-        # Raised from the first task instead: an initializer's error would reach nobody.
-        _broken = problem
 
 
 def _leave_with_parent() -> None:
@@ -161,13 +176,18 @@ def _ready() -> None:
     time.sleep(0.02)  # long enough that every process of the pool is started
 
 
-def _chunk(file: Path, questions: Sequence[Question]) -> dict[str, float]:
-    if _worker is None:
-        raise _broken or PageRAGError("the worker was not started")
-    before = dict(_worker.seconds)
-    rows = _worker.rows(questions)
+@lru_cache(maxsize=2)
+def _worker(config: RunConfig) -> Worker:
+    """This process's worker for a run; the last two are kept, as runs follow each other."""
+    return Worker(config)
+
+
+def _chunk(config: RunConfig, file: Path, questions: Sequence[Question]) -> dict[str, float]:
+    worker = _worker(config)
+    before = dict(worker.seconds)
+    rows = worker.rows(questions)
     write_atomic(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return {stage: value - before[stage] for stage, value in _worker.seconds.items()}
+    return {stage: value - before[stage] for stage, value in worker.seconds.items()}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pagerag.evaluate.datasets import read_questions
 from pagerag.evaluate.filed import FiledPools
 from pagerag.evaluate.pools import Pools, Ranker, top
 from pagerag.evaluate.questions import Document, Question
-from pagerag.evaluate.retrievers import corpus_retriever, ranker
+from pagerag.evaluate.retrievers import cached_encoder, corpus_retriever, is_system, ranker, system_parts
 from pagerag.protocols import Retriever
 from pagerag.units import Candidate, Mode, Pool
 
@@ -48,6 +48,24 @@ class OpenCorpus:
 
     def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
         return self.retriever.retrieve(question.question, self.size), self.keys
+
+
+class SystemContext:
+    """Another RAG system, re-implemented, over a retriever of the question's own units."""
+
+    def __init__(self, name: str, mode: Mode, size: int) -> None:
+        self.name, self.mode, self.size = name, mode, size
+        self.system, self.inner, self.chat = system_parts(name)
+
+    def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
+        units = question.units(self.mode)
+        if not units:
+            return Pool(question=question.question, candidates=(), origin=self.name), {}
+        given = (
+            {"encoder": cached_encoder("minilm")} if "encoder" in self.system.needs else {"chat": self.chat}
+        )
+        retriever = self.system.over(corpus_retriever(self.inner, units), **given)
+        return retriever.retrieve(question.question, self.size), question.keys(self.mode)
 
 
 class Noisy:
@@ -98,6 +116,8 @@ def source(config: RunConfig) -> Source:
         return FiledPools(config.retriever.removeprefix("file:"), mode=config.mode, size=config.pool)
     if config.corpus is not None:
         return OpenCorpus(_corpus(config), config.retriever, config.pool)
+    if is_system(config.retriever):
+        return SystemContext(config.retriever, config.mode, config.pool)
     own = OwnContext(ranker(config.retriever), config.mode, config.pool)
     if not config.noise:
         return own
