@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pagerag.promote import score
 from pagerag.promote.graph import Links, build_links
-from pagerag.promote.paths import Hypothesis, expand_paths
+from pagerag.promote.paths import Paths, expand_paths
 from pagerag.promote.reading import Reading
 from pagerag.promote.weights import Weights
 from pagerag.units import Candidate, Mode
@@ -112,7 +112,7 @@ class Evidence:
         return score.seed_score(self.relevance, self.cues, self.literal, self.weights, self.titled)
 
     @cached_property
-    def paths(self) -> list[Hypothesis]:
+    def paths(self) -> Paths:
         """Ranked support paths; a sentence counts in them with its seed score."""
         return expand_paths(
             self.reading, self.links, self.seeds, self.seeds, self.weights, paragraph=self.paragraph

@@ -40,6 +40,7 @@ class Links:
     noise: Square
     relevance: Square
     reliability: Square
+    unasked: Square  # triggers that the question does not name
     asked: NDArray[np.bool_]  # the question names a trigger
     names: NDArray[np.bool_]  # one end names the other's document
     score: Square  # -inf where there is no link
@@ -85,6 +86,7 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
         kind=kind,
         triggers=np.where(kind == SHARED, shared, 0.0).astype(np.float32),
         relevance=relevance,
+        unasked=np.where(is_shared, shared - asked_sum, 0.0).astype(np.float32),
         asked=asked & (kind == SHARED),
         names=names & (kind == SHARED),
         score=best,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from pagerag.promote.graph import Links
 from pagerag.promote.reading import Reading
 from pagerag.promote.weights import Weights
 
-__all__ = ["BEAM", "MAX_UNITS", "Hypothesis", "expand_paths"]
+__all__ = ["BEAM", "MAX_UNITS", "Hypothesis", "Paths", "expand_paths"]
 
 MAX_UNITS = 4
 """MuSiQue asks for up to four hops."""
@@ -37,6 +38,37 @@ class Hypothesis:
     noise: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """Ranked paths as arrays, best first. ``nodes`` has ``MAX_UNITS`` columns; unused ones hold -1."""
+
+    nodes: NDArray[np.int64]
+    length: NDArray[np.int64]
+    score: Floats
+    parts: Floats  # base, edges, coherence, cost, bridge, mean noise
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __getitem__(self, place: int) -> Hypothesis:
+        members = tuple(self.nodes[place, : self.length[place]].tolist())
+        return Hypothesis(members, float(self.score[place]), *self.parts[place].tolist())
+
+    def __iter__(self) -> Iterator[Hypothesis]:
+        return (self[place] for place in range(len(self)))
+
+    def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
+        """For each node the best score of a path of each length through it (-inf: none), and the rank of
+        the best of all."""
+        best = np.full((MAX_UNITS, nodes), -np.inf, dtype=np.float32)
+        rank = np.full(nodes, len(self), dtype=np.int64)
+        row, column = np.nonzero(self.nodes >= 0)
+        members = self.nodes[row, column]
+        np.maximum.at(best, (self.length[row] - 1, members), self.score[row])
+        np.minimum.at(rank, members, row)
+        return best, rank
+
+
 def expand_paths(
     reading: Reading,
     links: Links,
@@ -47,7 +79,7 @@ def expand_paths(
     paragraph: bool,
     max_units: int = MAX_UNITS,
     beam: int = BEAM,
-) -> list[Hypothesis]:
+) -> Paths:
     """The best paths of one to ``max_units`` sentences, ranked by path(π, q).
 
     A set of sentences is one hypothesis: of its orders the best-scored stands.
@@ -56,7 +88,7 @@ def expand_paths(
     bridge_question = reading.question.form == "bridge"
     anchored = (reading.entity @ reading.asked.astype(np.float32)) > 0
     signalled = (reading.relations & reading.question.relations) != 0
-    found: dict[frozenset[int], Hypothesis] = {}
+    found: list[tuple[NDArray[np.int64], Floats, Floats]] = []
 
     start = np.argsort(-seeds, kind="stable")[: max(beam, 1)]
     nodes = start[:, None]
@@ -64,7 +96,6 @@ def expand_paths(
     edge = np.zeros(len(start), dtype=np.float32)
     coh = np.zeros(len(start), dtype=np.float32)
     noise = np.zeros(len(start), dtype=np.float32)
-    # One sentence carries both marks in "anchored alone": a bridge needs two different sentences.
     marks = np.stack([anchored[start], signalled[start]])
     for hops in range(max_units):
         units = hops + 1
@@ -73,16 +104,10 @@ def expand_paths(
         cost = score.length_cost(hops, w, paragraph=paragraph)
         bonus = score.bridge_bonus(marks[0] & bool(bridge_question and hops), marks[1], w)
         total = score.path_score(base, edge, mean_coh, cost, w) + bonus
-        for row in range(len(nodes)):
-            members = nodes[row].tolist()
-            key = frozenset(members)
-            known = found.get(key)
-            value = float(total[row])
-            if known is None or value > known.score:
-                found[key] = Hypothesis(
-                    tuple(members), value, float(base[row]), float(edge[row]), float(mean_coh[row]),
-                    cost, float(bonus[row]), float(noise[row]) / max(hops, 1),
-                )  # fmt: skip
+        parts = np.empty((len(nodes), 6), dtype=np.float32)
+        for column, part in enumerate((base, edge, mean_coh, cost, bonus, noise / max(hops, 1))):
+            parts[:, column] = part
+        found.append((nodes, total, parts))
         if units == max_units:
             break
         last = nodes[:, -1]
@@ -104,4 +129,24 @@ def expand_paths(
         noise = noise[row] + links.noise[last[row], nxt]
         marks = marks[:, row] | np.stack([anchored[nxt], signalled[nxt]])
         nodes = np.concatenate([nodes[row], nxt[:, None]], axis=1)
-    return sorted(found.values(), key=lambda path: (-path.score, path.nodes))
+    return _ranked(found, n)
+
+
+def _ranked(found: list[tuple[NDArray[np.int64], Floats, Floats]], n: int) -> Paths:
+    """All paths in one table, best first, each set of sentences once."""
+    nodes = np.full((sum(len(part[0]) for part in found), MAX_UNITS), -1, dtype=np.int64)
+    length = np.empty(len(nodes), dtype=np.int64)
+    at = 0
+    for members, _, _ in found:
+        nodes[at : at + len(members), : members.shape[1]] = members
+        length[at : at + len(members)] = members.shape[1]
+        at += len(members)
+    total = np.concatenate([part[1] for part in found])
+    # a set is told by its members in order, read as the digits of one number
+    digits = np.sort(nodes, axis=1) + 1
+    key = digits @ (np.int64(n + 2) ** np.arange(MAX_UNITS, dtype=np.int64))
+    order = np.lexsort((key, -total))
+    _, first = np.unique(key[order], return_index=True)
+    order = order[np.sort(first)]
+    parts = np.concatenate([part[2] for part in found])
+    return Paths(nodes[order], length[order], total[order].astype(np.float32), parts[order])

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from pagerag.errors import CandidateError, InputError
 from pagerag.promote.candidates import as_candidates, check_budget, check_question, check_relations
 from pagerag.promote.evidence import Evidence, Signals, retrieved_scores
+from pagerag.promote.features import ABLATED_FEATURES
+from pagerag.promote.learned import LearnedModel, LearnedStrategy
 from pagerag.promote.reading import read_pool
 from pagerag.promote.result import Promotion
 from pagerag.promote.strategy import FormulaStrategy, Strategy
@@ -41,7 +43,8 @@ class Promoter:
     """Turns pools into supported contexts. Make one, keep it, share it between threads.
 
     ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
-    own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge``; ``support``
+    own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default
+    the learned one, unless weights are given, which are the formula's); ``support``
     is a model's own judgement as one more signal; ``ablate`` removes components ("support_scoring",
     "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
 
@@ -82,7 +85,8 @@ class Promoter:
             chosen = chosen[mode]
         elif chosen is None:
             chosen = Weights.shipped(mode)
-        return chosen.ablate(*(name for name in self.ablate if name in ABLATIONS))
+        groups = [name for name in self.ablate if name in ABLATIONS]
+        return chosen.ablate(*groups) if groups else chosen
 
     def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
         """The strategy in force for ``mode``."""
@@ -91,10 +95,20 @@ class Promoter:
             return chosen
         if chosen not in {None, *STRATEGIES}:
             raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
-        return FormulaStrategy(
-            support_scoring="support_scoring" not in self.ablate,
-            minimal_selection="minimal_selection" not in self.ablate,
-        )
+        minimal = "minimal_selection" not in self.ablate
+        scoring = "support_scoring" not in self.ablate
+        # Scoring removed leaves bare connectivity, for which there is nothing to learn.
+        model = None
+        if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
+            if self.support is not None:
+                model = LearnedModel.shipped(mode, support=True)
+            model = model or LearnedModel.shipped(mode)
+            if model is None and chosen == "learned":
+                raise InputError(f"there is no learned model for mode {mode!r}; use strategy='formula'")
+        if model is not None:
+            off = frozenset(name for group in self.ablate for name in ABLATED_FEATURES.get(group, ()))
+            return LearnedStrategy(model, mode, off=off, minimal_selection=minimal)
+        return FormulaStrategy(support_scoring=scoring, minimal_selection=minimal)
 
     def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
         """Read one unit ahead of time, to be passed to ``promote(analyses=...)``."""
@@ -127,15 +141,17 @@ class Promoter:
             vector = candidates.vector if vector is None else vector
             relations = (*candidates.relations, *relations)
         given = as_candidates(candidates)
-        facts = check_relations(relations)
-        readings = self._analyses(given, analyses, mode)
         order = _canonical_order(given)
         pool = tuple(given[i] for i in order)
-        signals = self._signals(question, pool, vector)
-        reading = read_pool(question, pool, [readings[i] for i in order], facts, signals.retrieved)
-        evidence = Evidence(reading, signals, self.weights(mode), mode)
-        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, evidence)
+        if analyses is not None:
+            if len(analyses) != len(given):
+                raise InputError(f"{len(analyses)} analyses for {len(given)} candidates; they go in pairs")
+            analyses = [analyses[i] for i in order]
         judge = self.strategy(mode, strategy)
+        evidence = self.evidence(
+            question, pool, judge.reads or mode, vector=vector, relations=relations, analyses=analyses, weights=judge.weights
+        )
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, evidence)
         judgement = judge.judge(evidence, budget.fits)
         core = judgement.core
         context = (*core, *budget.fill(core, judgement.scores))
@@ -152,6 +168,24 @@ class Promoter:
             context_places=tuple(order[i] for i in context),
             state=_state(judgement.sufficiency, core, evidence.weights),
         )
+
+    def evidence(
+        self,
+        question: str,
+        pool: tuple[Candidate, ...],
+        mode: Mode = "sentence",
+        *,
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None = None,
+        relations: Iterable[Relation] = (),
+        analyses: Sequence[Analysis | None] | None = None,
+        weights: Weights | None = None,
+    ) -> Evidence:
+        """What a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        facts = check_relations(relations)
+        readings = self._analyses(pool, analyses, mode)
+        signals = self._signals(question, pool, vector)
+        reading = read_pool(question, pool, readings, facts, signals.retrieved)
+        return Evidence(reading, signals, weights or self.weights(mode), mode)
 
     async def apromote(
         self, question: str, candidates: Iterable[CandidateLike] | Pool, k: int = 5, mode: Mode = "sentence", **options: Any
@@ -194,8 +228,6 @@ class Promoter:
         if analyses is None:
             analyze = self.analyzer.analyze
             return [analyze(candidate.text, whole=whole) for candidate in candidates]
-        if len(analyses) != len(candidates):
-            raise InputError(f"{len(analyses)} analyses for {len(candidates)} candidates; they go in pairs")
         found = []
         for candidate, analysis in zip(candidates, analyses, strict=True):
             if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(candidate.text):

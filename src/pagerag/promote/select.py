@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.graph import Links
-from pagerag.promote.paths import Hypothesis
+from pagerag.promote.paths import Hypothesis, Paths
 from pagerag.promote.reading import Reading
 from pagerag.promote.weights import Weights
 
@@ -87,12 +87,14 @@ def _answers(reading: Reading, nodes: list[int]) -> float:
 def select_minimal(
     reading: Reading,
     links: Links,
-    paths: Sequence[Hypothesis],
+    paths: Paths,
     w: Weights,
     fits: Callable[[set[int]], bool],
+    isolated: NDArray[np.bool_],
 ) -> Selection:
     """Algorithm 1: paths in ranked order; keep one when Δsupport(π | S) > Δcost(π | S); stop when the
-    support is enough. ``fits`` says whether a set of units keeps within the reader's budget.
+    support is enough. ``fits`` says whether a set of units keeps within the reader's budget; sentences
+    that are ``isolated`` (no word in common with the question or the pool) are never selected.
 
     While the set is ambiguous, a path that joins what is selected and lacks no more than ``patience`` of
     utility is kept provisionally for one step; if the next kept path does not lift the support, it is
@@ -103,9 +105,10 @@ def select_minimal(
     support = 0.0
     provisional: tuple[list[int], float] | None = None
     unit = reading.unit.tolist()
-    best = paths[0].score if paths else 0.0
-    scale = max(abs(best), 1e-6)
-    for index, path in enumerate(paths[:MAX_PATHS]):
+    scale = max(abs(float(paths.score[0])), 1e-6)
+    barred = isolated[paths.nodes] & (paths.nodes >= 0)
+    for index in np.nonzero(~barred.any(axis=1))[0][:MAX_PATHS].tolist():
+        path = paths[index]
         new = [node for node in path.nodes if node not in chosen]
         if not new:
             continue

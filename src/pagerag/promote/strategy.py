@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from pagerag.promote.documents import document_scores
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.select import Decision, select_minimal, support_of
+from pagerag.promote.weights import Weights
+from pagerag.units import Mode
 
 __all__ = ["FormulaStrategy", "Judgement", "Strategy"]
 
@@ -34,9 +36,15 @@ class Judgement:
 
 
 class Strategy(Protocol):
-    """Evidence in, judgement out. ``fits`` tells which sets of candidates keep within the budget."""
+    """Evidence in, judgement out. ``fits`` tells which sets of candidates keep within the budget.
+
+    ``reads`` and ``weights`` say at which granularity and with which weights it wants the evidence; None
+    means as the caller asked.
+    """
 
     name: str
+    reads: Mode | None
+    weights: Weights | None
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement: ...
 
@@ -45,6 +53,8 @@ class FormulaStrategy:
     """The paper's own: seeds, edges and paths by the formulas of Appendix A, then Algorithm 1."""
 
     name = "formula"
+    reads: Mode | None = None
+    weights: Weights | None = None
 
     def __init__(self, *, support_scoring: bool = True, minimal_selection: bool = True) -> None:
         self.support_scoring = support_scoring
@@ -63,13 +73,11 @@ class FormulaStrategy:
         if not self.support_scoring:
             return _connectivity(evidence)
         reading = evidence.reading
-        node_scores = evidence.seeds.astype(np.float32).copy()
-        best = evidence.paths[0].score if evidence.paths else 1.0
-        through = np.full(len(reading), -np.inf, dtype=np.float32)
-        for path in evidence.paths:
-            members = list(path.nodes)
-            through[members] = np.maximum(through[members], path.score)
-        node_scores = np.where(np.isfinite(through), 0.5 * node_scores + through / max(abs(best), 1e-6), 0.3 * node_scores)
+        best, _ = evidence.paths.best_through(len(reading))
+        through = best.max(axis=0)
+        scale = max(abs(float(evidence.paths.score[0])), 1e-6)
+        seeds = evidence.seeds
+        node_scores = np.where(np.isfinite(through), 0.5 * seeds + through / scale, 0.3 * seeds).astype(np.float32)
         return document_scores(evidence, _unit_range(node_scores))
 
     def _core(
@@ -84,10 +92,7 @@ class FormulaStrategy:
                 if fits({*core, index}):
                     core.append(index)
             return tuple(core), ()
-        paths = [
-            path for path in evidence.paths if not any(evidence.isolated[node] for node in path.nodes)
-        ]
-        selection = select_minimal(reading, evidence.links, paths, evidence.weights, fits)
+        selection = select_minimal(reading, evidence.links, evidence.paths, evidence.weights, fits, evidence.isolated)
         return tuple(dict.fromkeys(unit[node] for node in selection.nodes)), selection.decisions
 
 

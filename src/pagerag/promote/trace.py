@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.graph import KINDS, RELATION, SHARED
+from pagerag.promote.select import MAX_PATHS
 from pagerag.promote.strategy import Judgement
 from pagerag.units import Candidate
 
@@ -142,7 +144,7 @@ def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath
     core = set(judgement.core)
     reading = evidence.reading
     found = []
-    for rank, path in enumerate(evidence.paths):
+    for rank, path in enumerate(islice(evidence.paths, MAX_PATHS)):
         decision = decided.get(rank)
         inside = {int(reading.unit[node]) for node in path.nodes} <= core
         if inside:

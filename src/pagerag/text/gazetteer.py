@@ -50,12 +50,19 @@ class Gazetteer:
                 _claim(self._aliases, " ".join(words[cut:]), title)
                 _claim(self._aliases, " ".join(words[:cut]), title)
             _claim(self._acronyms, "".join(word[0] for word in words), title)
-        for key in mentions:
+        # Only a single word can be a surname or an acronym, so longer names matter only if there is one.
+        keys = list(mentions)
+        single = {key for key in keys if " " not in key}
+        for key in keys:
             head, _, last = key.rpartition(" ")
-            if head and last.isalpha() and key not in self.titles:
+            if head and last in single and key not in self.titles:
                 _claim(self._surnames, last, key)
-                words = key.split(" ")
-                _claim(self._acronyms, "".join(word[0] for word in words), key)
+        short = {key for key in single if 2 <= len(key) <= 6}
+        for key in keys if short else ():
+            if " " in key:
+                initials = "".join([word[0] for word in key.split(" ")])
+                if initials in short:
+                    _claim(self._acronyms, initials, key)
 
     def resolve(self, key: str, surface: str) -> str:
         """The name that ``key`` stands for in this pool; itself when nothing better is certain."""

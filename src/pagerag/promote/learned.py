@@ -1,0 +1,275 @@
+"""The learned strategy: a small model over the paper's own features, the set's size by expected F1.
+
+Two rounds of boosted trees. The first judges each unit by its features; the second sees what the first
+said of the others, so that it judges a unit as part of a set: linked to a likely one, second sentence of
+a likely document, one of two things to compare. Trained by ``pagerag tune`` on train files; stored as
+arrays, evaluated with NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import WeightsError
+from pagerag.promote.evidence import Evidence
+from pagerag.promote.features import (
+    AGGREGATED,
+    FEATURES,
+    SECOND,
+    View,
+    second_features,
+    unit_features,
+    unit_view,
+)
+from pagerag.promote.select import support_of
+from pagerag.promote.setsize import expected_f1
+from pagerag.promote.strategy import Fits, Judgement
+from pagerag.promote.trees import Trees
+from pagerag.promote.weights import Weights
+from pagerag.units import Mode
+
+__all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
+
+FORMAT = 1
+_LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
+Floats = NDArray[np.float32]
+
+SUFFICIENCY: tuple[str, ...] = (
+    "expected_f1", "p1", "p2", "p3", "p_sum", "core", "p_min_core", "doc1", "doc2", "support", "linked", "cover",
+    "asked", "asked_found", "bridge", "comparison", "gap",
+)  # fmt: skip
+"""What the verdict on sufficiency is read from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedModel:
+    """Trees for the two rounds and for sufficiency, with the names of what they read."""
+
+    features: tuple[str, ...]
+    signals: tuple[str, ...]
+    first: Trees
+    second: Trees
+    sufficiency: Trees
+    neutral: Floats  # the median of each feature, for ablations
+    weights: Weights  # those of the evidence it was trained on
+    about: dict[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write an npz file without pickled objects."""
+        header = json.dumps(
+            {
+                "format": FORMAT,
+                "features": self.features,
+                "signals": self.signals,
+                "weights": self.weights.to_dict(),
+                "about": self.about,
+            },
+            sort_keys=True,
+        )
+        arrays = {
+            "header": np.frombuffer(header.encode("utf-8"), dtype=np.uint8),
+            "neutral": self.neutral,
+            **self.first.to_arrays("first"),
+            **self.second.to_arrays("second"),
+            **self.sufficiency.to_arrays("sufficiency"),
+        }
+        with path.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> LearnedModel:
+        """Read a model; one of another format, or with other features than this version computes, is refused."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                header = json.loads(arrays["header"].tobytes().decode("utf-8"))
+                if header.get("format") != FORMAT:
+                    raise WeightsError(
+                        f"{path} has model format {header.get('format')}, not {FORMAT}; run pagerag tune again"
+                    )
+                model = cls(
+                    features=tuple(header["features"]),
+                    signals=tuple(header["signals"]),
+                    first=Trees.from_arrays("first", arrays),
+                    second=Trees.from_arrays("second", arrays),
+                    sufficiency=Trees.from_arrays("sufficiency", arrays),
+                    neutral=arrays["neutral"],
+                    weights=Weights.from_dict(header["weights"], name=str(path)),
+                    about=header["about"],
+                )
+        except (OSError, KeyError, ValueError) as broken:
+            if isinstance(broken, WeightsError):
+                raise
+            raise WeightsError(f"{path} is not a learned model ({broken}); run pagerag tune again") from broken
+        if model.features not in (FEATURES, AGGREGATED):
+            raise WeightsError(f"{path} was trained on other features than this version computes; run pagerag tune again")
+        return model
+
+    @classmethod
+    def shipped(cls, mode: Mode, *, support: bool = False) -> LearnedModel | None:
+        """The model that comes with the package for ``mode``, or None where there is none."""
+        return _shipped(mode, support)
+
+
+@cache
+def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
+    name = f"learned-{'sentence' if mode == 'sentence' else 'document'}{'-support' if support else ''}.npz"
+    source = files("pagerag.promote").joinpath("data", name)
+    if not source.is_file():
+        return None
+    with as_file(source) as path:
+        return LearnedModel.load(path)
+
+
+class LearnedStrategy:
+    """Judge by a learned model; ``off`` names features to be neutralised (ablations)."""
+
+    name = "learned"
+
+    def __init__(
+        self,
+        model: LearnedModel,
+        mode: Mode,
+        *,
+        off: frozenset[str] = frozenset(),
+        minimal_selection: bool = True,
+    ) -> None:
+        self.model = model
+        # A paragraph is judged by the sentences inside it: measured better than reading it whole.
+        self.reads: Mode | None = "sentence" if mode == "sentence" else "document"
+        self.weights: Weights | None = model.weights
+        self.minimal_selection = minimal_selection
+        self._off = np.array(
+            [any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off) for name in model.features],
+            dtype=bool,
+        )
+
+    def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
+        """Probabilities for every candidate, the set of highest expected F1, and how far it suffices."""
+        view = unit_view(evidence)
+        scores = self._scores(evidence, view)
+        core = self._core(evidence, scores, fits)
+        row = sufficiency_row(evidence, view, scores, core)
+        odds = float(self.model.sufficiency.log_odds(row[None, :])[0])
+        return Judgement(scores, order_of_argument(evidence, view, scores, core), _sigmoid(odds))
+
+    def _scores(self, evidence: Evidence, view: View) -> Floats:
+        table = unit_features(evidence)
+        if self._off.any():
+            table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
+        if self.model.signals:
+            support = evidence.signals.support
+            extra = (
+                support
+                if support is not None
+                else np.full((len(table), len(self.model.signals)), np.nan, dtype=np.float32)
+            )
+            table = np.concatenate([table, extra], axis=1)
+        first = _sigmoid_all(self.model.first.log_odds(table))
+        both = np.concatenate([table, second_features(view, first)], axis=1)
+        return _sigmoid_all(self.model.second.log_odds(both))
+
+    def _core(self, evidence: Evidence, scores: Floats, fits: Fits) -> tuple[int, ...]:
+        """Units in order of probability while they fit; of these prefixes the one of highest expected F1.
+
+        A unit that shares no word with the question or the pool is never in it.
+        """
+        alone = np.ones(len(scores), dtype=bool)
+        np.logical_and.at(alone, evidence.reading.unit, evidence.isolated)
+        chosen: list[int] = []
+        best: tuple[int, ...] = ()
+        best_value = 0.0
+        order = np.argsort(-scores, kind="stable").tolist()
+        p = scores.astype(np.float64).tolist()
+        for index in order[:_LOOKED_AT]:
+            if alone[index] or not fits({*chosen, index}):
+                continue
+            chosen.append(index)
+            if not self.minimal_selection:
+                best = tuple(chosen)
+                continue
+            inside = set(chosen)
+            value = expected_f1([p[i] for i in chosen], [p[i] for i in order if i not in inside])
+            if value > best_value:
+                best, best_value = tuple(chosen), value
+        return best
+
+
+def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> Floats:
+    """The features of ``SUFFICIENCY`` for a selected set."""
+    reading = evidence.reading
+    ranked = np.sort(scores)[::-1]
+    padded = np.zeros(3, dtype=np.float32)
+    padded[: min(3, len(ranked))] = ranked[:3]
+    documents = np.zeros(int(view.document.max()) + 1, dtype=np.float32)
+    np.maximum.at(documents, view.document, scores)
+    documents = np.sort(documents)[::-1]
+    inside = set(core)
+    nodes = [node for node, unit in enumerate(reading.unit.tolist()) if unit in inside]
+    chosen = list(core)
+    linked = float(view.linked[np.ix_(chosen, chosen)].any()) if len(chosen) > 1 else 0.0
+    covered = reading.query_count[nodes].any(axis=0) if nodes else np.zeros(len(reading.idf), dtype=bool)
+    asked = int(reading.asked.sum())
+    found = int((reading.entity[nodes].any(axis=0) & reading.asked).sum()) if nodes else 0
+    left = [float(p) for i, p in enumerate(scores) if i not in inside]
+    form = reading.question.form
+    return np.array(
+        [
+            expected_f1([float(scores[i]) for i in core], left) if core else 0.0,
+            *padded,
+            scores.sum(),
+            len(core),
+            min((float(scores[i]) for i in core), default=0.0),
+            documents[0],
+            documents[1] if len(documents) > 1 else 0.0,
+            support_of(reading, evidence.links, nodes),
+            linked,
+            float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9)),
+            asked,
+            found / max(asked, 1),
+            form == "bridge",
+            form == "comparison",
+            padded[0] - padded[1],
+        ],
+        dtype=np.float32,
+    )
+
+
+def order_of_argument(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> tuple[int, ...]:
+    """The core in reading order: it opens with what the question names, and each next unit is one that
+    the last ones lead to, document by document."""
+    if len(core) < 2:
+        return core
+    reading = evidence.reading
+    asked = np.zeros(len(scores), dtype=np.float32)
+    np.maximum.at(asked, reading.unit, evidence.asked_entities + evidence.titled)
+    left = list(core)
+    first = max(left, key=lambda i: (asked[i] - 0.5 * view.names[left, i].any(), scores[i], -i))
+    ordered = [first]
+    left.remove(first)
+    while left:
+        last = ordered[-1]
+
+        def closeness(i: int, last: int = last) -> tuple[bool, bool, float, int]:
+            leads = bool(view.names[ordered, i].any()) or bool(view.linked[ordered, i].any())
+            return bool(view.document[i] == view.document[last]), leads, float(scores[i]), -i
+
+        following = max(left, key=closeness)
+        ordered.append(following)
+        left.remove(following)
+    return tuple(ordered)
+
+
+def _sigmoid(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0))))
+
+
+def _sigmoid_all(x: Floats) -> Floats:
+    return (1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0)))).astype(np.float32)

@@ -1,0 +1,326 @@
+"""Train the learned scorer: two rounds of boosted trees, then the verdict on sufficiency.
+
+Everything a later stage learns from is out of fold: no question's scores come from a model that saw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag._extras import need
+from pagerag.promote.candidates import as_candidates
+from pagerag.promote.evidence import Evidence
+from pagerag.promote.features import AGGREGATED, FEATURES, View, second_features, unit_features, unit_view
+from pagerag.promote.learned import SUFFICIENCY, LearnedModel, sufficiency_row
+from pagerag.promote.promoter import Promoter
+from pagerag.promote.setsize import expected_f1
+from pagerag.promote.trees import Trees
+from pagerag.tune.pools import LabelledPool, twin, without
+
+__all__ = ["Settings", "Trained", "train"]
+
+Floats = NDArray[np.float32]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the trees are grown. Chosen by cross-validation on the train files."""
+
+    folds: int = 5
+    rounds: int = 300
+    depth: int = 5
+    leaves: int = 15
+    rate: float = 0.04
+    rows_per_leaf: int = 30
+    l2: float = 5.0
+    columns: float = 0.3
+    rows: float = 0.8
+    seed: int = 0
+    no_vectors: float = 0.4  # weight of each question's copy without vectors
+    no_scores: float = 0.3  # ... and without scores either
+    sufficiency_rounds: int = 120
+    k: int = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A model and how it did on questions it had not seen."""
+
+    model: LearnedModel
+    figures: dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    item: LabelledPool
+    table: Floats
+    view: View
+    evidence: Evidence
+    weight: float
+    fold: int
+    main: bool
+
+
+def read_evidence(promoter: Promoter, item: LabelledPool) -> Evidence:
+    """The evidence that promotion would judge this pool by."""
+    return promoter.evidence(item.pool.question, as_candidates(item.pool), item.mode, vector=item.pool.vector)
+
+
+def train(
+    items: Sequence[LabelledPool], settings: Settings, promoter: Promoter, say: Say, about: dict[str, Any]
+) -> Trained:
+    """Fit a model on labelled pools of one mode family."""
+    lightgbm = need("lightgbm", "lightgbm", "tune", "training the learned scorer")
+    folds = _folds(items, settings)
+    rows = _rows(items, folds, settings, promoter, say)
+    first_oof, first_models = _cross_fit(lightgbm, rows, [row.table for row in rows], settings, say, "first round")
+    tables = [
+        np.concatenate([row.table, second_features(row.view, p)], axis=1)
+        for row, p in zip(rows, first_oof, strict=True)
+    ]
+    second_oof, second_models = _cross_fit(lightgbm, rows, tables, settings, say, "second round")
+    figures = _figures(rows, first_oof, second_oof, settings)
+    say("sufficiency: pools, twins with a gold unit removed, and pools of other questions")
+    verdicts, auroc = _fit_sufficiency(lightgbm, rows, second_oof, first_models, second_models, promoter, settings)
+    figures["sufficiency_auroc"] = auroc
+    say("final models on all questions")
+    first = _to_trees(_fit(lightgbm, rows, [row.table for row in rows], settings), settings.depth)
+    second = _to_trees(_fit(lightgbm, rows, tables, settings), settings.depth)
+    features = AGGREGATED if items[0].mode == "document" else FEATURES
+    main = np.concatenate([row.table for row in rows if row.main])
+    signals = tuple(promoter.support.signals) if promoter.support is not None else ()
+    model = LearnedModel(
+        features=features,
+        signals=signals,
+        first=first,
+        second=second,
+        sufficiency=verdicts,
+        neutral=np.nanmedian(main, axis=0).astype(np.float32),
+        weights=promoter.weights(items[0].mode),
+        about={**about, "cross_validation": figures},
+    )
+    return Trained(model, figures)
+
+
+def _folds(items: Sequence[LabelledPool], settings: Settings) -> list[int]:
+    """A fold per question id: a question read at two granularities stays in one fold."""
+    ids = sorted({item.question for item in items})
+    drawn = np.random.default_rng(settings.seed).integers(settings.folds, size=len(ids))
+    fold = dict(zip(ids, drawn.tolist(), strict=True))
+    return [fold[item.question] for item in items]
+
+
+def _rows(
+    items: Sequence[LabelledPool], folds: Sequence[int], settings: Settings, promoter: Promoter, say: Say
+) -> list[_Row]:
+    rows = []
+    for done, (item, fold) in enumerate(zip(items, folds, strict=True), 1):
+        copies = [(item, 1.0)]
+        if settings.no_vectors:
+            copies.append((without(item, "vectors"), settings.no_vectors))
+        if settings.no_scores:
+            copies.append((without(item, "vectors", "scores"), settings.no_scores))
+        for number, (copy, weight) in enumerate(copies):
+            evidence = read_evidence(promoter, copy)
+            rows.append(
+                _Row(copy, _table(evidence), unit_view(evidence), evidence, weight, fold, number == 0)
+            )
+        if done % 200 == 0 or done == len(items):
+            say(f"features: {done}/{len(items)} questions")
+    return rows
+
+
+def _table(evidence: Evidence) -> Floats:
+    table = unit_features(evidence)
+    support = evidence.signals.support
+    return table if support is None else np.concatenate([table, support], axis=1)
+
+
+def _fit(lightgbm: Any, rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
+    labels = np.concatenate([row.item.gold for row in rows]).astype(np.float32)
+    weights = np.concatenate([np.full(len(row.table), row.weight) for row in rows])
+    return _boost(lightgbm, np.concatenate(tables), labels, weights, settings, settings.rounds)
+
+
+def _boost(lightgbm: Any, table: Floats, labels: Floats, weights: Floats, settings: Settings, rounds: int) -> Any:
+    data = lightgbm.Dataset(table, labels, weight=weights, params={"verbose": -1})
+    parameters = {
+        "objective": "binary",
+        "learning_rate": settings.rate,
+        "num_leaves": settings.leaves,
+        "max_depth": settings.depth,
+        "min_data_in_leaf": settings.rows_per_leaf,
+        "lambda_l2": settings.l2,
+        "feature_fraction": settings.columns,
+        "bagging_fraction": settings.rows,
+        "bagging_freq": 1,
+        "seed": settings.seed,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbose": -1,
+    }
+    return lightgbm.train(parameters, data, rounds)
+
+
+def _cross_fit(
+    lightgbm: Any, rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings, say: Say, name: str
+) -> tuple[list[Floats], list[Any]]:
+    """Out-of-fold probabilities for every row, and the fold models."""
+    out: list[Floats] = [np.empty(0, dtype=np.float32)] * len(rows)
+    models = []
+    for fold in range(settings.folds):
+        inside = [i for i, row in enumerate(rows) if row.fold != fold]
+        model = _fit(lightgbm, [rows[i] for i in inside], [tables[i] for i in inside], settings)
+        models.append(model)
+        held = [i for i, row in enumerate(rows) if row.fold == fold]
+        if held:
+            values = model.predict(np.concatenate([tables[i] for i in held])).astype(np.float32)
+            ends = np.cumsum([len(tables[i]) for i in held])
+            for i, part in zip(held, np.split(values, ends[:-1]), strict=True):
+                out[i] = part
+        say(f"{name}: fold {fold + 1}/{settings.folds}")
+    return out, models
+
+
+def _choose(p: Floats, k: int) -> list[int]:
+    """The prefix of highest expected F1."""
+    order = np.argsort(-p, kind="stable").tolist()
+    values = [expected_f1([float(p[i]) for i in order[:m]], [float(p[i]) for i in order[m:]]) for m in range(1, k + 1)]
+    return order[: int(np.argmax(values[: len(order)])) + 1]
+
+
+def _figures(
+    rows: Sequence[_Row], first: Sequence[Floats], second: Sequence[Floats], settings: Settings
+) -> dict[str, Any]:
+    """Cross-validated Sup F1 by dataset and granularity, core and filled, on the unreduced pools."""
+    found: dict[str, Any] = {}
+    for name in sorted({(row.item.dataset, row.item.mode) for row in rows}):
+        chosen = [i for i, row in enumerate(rows) if row.main and (row.item.dataset, row.item.mode) == name]
+        figures: dict[str, Any] = {"n": len(chosen)}
+        for label, scores in (("first", first), ("second", second)):
+            core, filled = [], []
+            for i in chosen:
+                gold, total = rows[i].item.gold, rows[i].item.total
+                picked = _choose(scores[i], settings.k)
+                core.append(2 * gold[picked].sum() / (len(picked) + total))
+                top = np.argsort(-scores[i], kind="stable")[: settings.k]
+                filled.append(2 * gold[top].sum() / (len(top) + total))
+            figures[f"core_{label}"] = round(100 * float(np.mean(core)), 2)
+            figures[f"filled_{label}"] = round(100 * float(np.mean(filled)), 2)
+        found["/".join(name)] = figures
+    return found
+
+
+def _fit_sufficiency(
+    lightgbm: Any,
+    rows: Sequence[_Row],
+    scores: Sequence[Floats],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    promoter: Promoter,
+    settings: Settings,
+) -> tuple[Trees, dict[str, float]]:
+    """Learn to tell a pool that holds all gold units from its twin without one, and from a stranger's pool."""
+    main = [i for i, row in enumerate(rows) if row.main]
+    table, labels, folds, kinds, names = [], [], [], [], []
+
+    def add(evidence: Evidence, view: View, p: Floats, label: bool, fold: int, kind: str, name: str) -> None:
+        table.append(sufficiency_row(evidence, view, p, tuple(_choose(p, settings.k))))
+        labels.append(label)
+        folds.append(fold)
+        kinds.append(kind)
+        names.append(name)
+
+    for place, i in enumerate(main):
+        row = rows[i]
+        name = f"{row.item.dataset}/{row.item.mode}"
+        add(row.evidence, row.view, scores[i], row.item.complete, row.fold, "pool", name)
+        stranger = rows[main[(place + 7) % len(main)]].item
+        foreign = _with_question(stranger, row.item.pool.question, row.item)
+        for kind, other in (("twin", twin(row.item, settings.seed + place)), ("stranger", foreign)):
+            if other is None:
+                continue
+            evidence = read_evidence(promoter, other)
+            view = unit_view(evidence)
+            features = _table(evidence)
+            p1 = first[row.fold].predict(features).astype(np.float32)
+            both = np.concatenate([features, second_features(view, p1)], axis=1)
+            p2 = second[row.fold].predict(both).astype(np.float32)
+            add(evidence, view, p2, False, row.fold, kind, name)
+    x = np.stack(table)
+    y = np.array(labels, dtype=np.float32)
+    weight = np.array([{"pool": 1.0, "twin": 1.0, "stranger": 0.3}[kind] for kind in kinds])
+    small = Settings(
+        rounds=settings.sufficiency_rounds, depth=3, leaves=7, rate=0.05, rows_per_leaf=40, columns=0.6, seed=settings.seed
+    )
+    oof = np.zeros(len(y))
+    fold_of = np.array(folds)
+    for fold in range(settings.folds):
+        held = fold_of == fold
+        model = _boost(lightgbm, x[~held], y[~held], weight[~held], small, small.rounds)
+        oof[held] = model.predict(x[held])
+    figures = {}
+    kind_of, name_of = np.array(kinds), np.array(names)
+    for name in sorted(set(names)):
+        here = name_of == name
+        figures[name] = round(_auroc(oof[here & (kind_of == "pool")], oof[here & (kind_of == "twin")]), 4)
+    final = _boost(lightgbm, x, y, weight, small, small.rounds)
+    if x.shape[1] != len(SUFFICIENCY):
+        raise AssertionError("sufficiency_row and SUFFICIENCY disagree")
+    return _to_trees(final, small.depth), figures
+
+
+def _with_question(stranger: LabelledPool, question: str, owner: LabelledPool) -> LabelledPool | None:
+    """Another question's pool for this question: nothing in it should support it."""
+    if stranger.question == owner.question or stranger.mode != owner.mode:
+        return None
+    return replace(owner, pool=replace(stranger.pool, question=question, vector=None), gold_ids=owner.gold_ids)
+
+
+def _auroc(positive: Floats, negative: Floats) -> float:
+    """The probability that a random positive scores above a random negative (ties count half)."""
+    both = np.concatenate([positive, negative])
+    order = np.argsort(both, kind="stable")
+    rank = np.empty(len(both))
+    rank[order] = np.arange(1, len(both) + 1)
+    for value in np.unique(both):
+        same = both == value
+        if same.sum() > 1:
+            rank[same] = rank[same].mean()
+    above = rank[: len(positive)].sum() - len(positive) * (len(positive) + 1) / 2
+    return float(above / (len(positive) * len(negative)))
+
+
+def _to_trees(booster: Any, depth: int) -> Trees:
+    """A LightGBM model as complete trees of one depth."""
+    dump = booster.dump_model()["tree_info"]
+    inner, leaves = 2**depth - 1, 2**depth
+    feature = np.zeros((len(dump), inner), dtype=np.int16)
+    threshold = np.full((len(dump), inner), np.inf)
+    missing = np.zeros((len(dump), inner), dtype=bool)
+    leaf = np.zeros((len(dump), leaves), dtype=np.float32)
+
+    def walk(tree: int, node: dict[str, Any], place: int, level: int) -> None:
+        if "leaf_value" in node:
+            width = 2 ** (depth - level)
+            start = (place - (2**level - 1)) * width
+            leaf[tree, start : start + width] = node["leaf_value"]
+            return
+        feature[tree, place] = node["split_feature"]
+        threshold[tree, place] = node["threshold"]
+        # LightGBM reads NaN as zero in features that had none while it was trained
+        left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0.0
+        missing[tree, place] = not left
+        walk(tree, node["left_child"], 2 * place + 1, level + 1)
+        walk(tree, node["right_child"], 2 * place + 2, level + 1)
+
+    for index, tree in enumerate(dump):
+        walk(index, tree["tree_structure"], 0, 0)
+    return Trees(feature, threshold, missing, leaf, 0.0)
