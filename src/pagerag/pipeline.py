@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from pagerag._result import Failure, Result
-from pagerag.errors import InputError, PageRAGError
+from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promote import Promoter, Promotion
 from pagerag.protocols import Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
@@ -212,6 +212,11 @@ class PageRAG:
         timings: dict[str, float] = {}
         with _timed(timings, "retrieve"):
             pool = self.retriever.retrieve(question, self.pool)
+        if not pool.candidates:
+            raise EmptyPoolError(
+                f"retrieval ({self.retriever.name}) found nothing for this question; "
+                "if the store is empty, fill it with: pagerag index DOCUMENTS"
+            )
         with _timed(timings, "promote"):
             promotion = self._promote(question, pool)
         return _Work(question, pool, promotion, timings)

@@ -1,0 +1,172 @@
+"""The commands at work: on a real store, on pool files, with a real page."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from pagerag.cli import main
+
+QUESTION = "Which city was the composer of Interstellar born in?"
+POOLS = [
+    {
+        "question": QUESTION,
+        "candidates": [
+            {
+                "id": "nolan",
+                "title": "Christopher Nolan",
+                "text": "Nolan, who made Interstellar, was born in London.",
+            },
+            {
+                "id": "score",
+                "title": "Interstellar",
+                "text": "Hans Zimmer composed the score of Interstellar.",
+            },
+            {"id": "seine", "title": "Seine", "text": "The Seine flows through Paris."},
+            {"id": "zimmer", "title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."},
+        ],
+    },
+    {
+        "question": "Who wrote Kim?",
+        "candidates": [{"id": "kim", "text": "Kim was written by Rudyard Kipling."}],
+    },
+]
+
+
+@pytest.fixture
+def pools(tmp_path):
+    file = tmp_path / "pools.jsonl"
+    file.write_text("".join(json.dumps(pool) + "\n" for pool in POOLS))
+    return file
+
+
+@pytest.fixture
+def ask(demo_store, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(command, *words):
+        code = main([command, *words, "--store", str(demo_store), "--reader", "evidence"])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.integration
+def test_ask_answers_with_evidence_and_places(ask):
+    code, out, _ = ask("ask", QUESTION, "-v")
+    assert code == 0
+    assert "Frankfurt" in out
+    assert "hans-zimmer.md, characters" in out
+    assert "evidence path" in out
+    code, out, _ = ask("ask", QUESTION, "--json", "--trace")
+    told = json.loads(out)
+    assert code == 0
+    assert any("Frankfurt" in (cited["quote"] or "") for cited in told["citations"])
+    assert told["trace"]["promote"]["version"] == 1
+
+
+@pytest.mark.integration
+def test_ask_opens_a_prompt(ask, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\nWhich river flows through Warsaw?\n"))
+    code, out, _ = ask("ask", "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [line["question"] for line in lines] == [QUESTION, "Which river flows through Warsaw?"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    code, _, err = ask("ask")
+    assert code == 1
+    assert "no question" in err
+
+
+@pytest.mark.integration
+def test_ask_takes_a_file_and_loses_no_line(ask, tmp_path):
+    (tmp_path / "q.txt").write_text(f"{QUESTION}\n\n  \nWhich river flows through Warsaw?\n")
+    code, out, _ = ask("ask", "--file", "q.txt", "--json")
+    assert code == 0
+    assert len(out.splitlines()) == 2
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("form", ["txt", "json", "dot", "graphml", "html"])
+def test_explain_writes_every_form(ask, tmp_path, form):
+    code, out, err = ask("explain", QUESTION, "--out", f"why.{form}")
+    assert (code, out) == (0, "")
+    assert f"why.{form}" in err
+    text = (tmp_path / f"why.{form}").read_text(encoding="utf-8")
+    assert "Hans Zimmer" in text
+    if form == "json":
+        assert json.loads(text)["trace"]["promote"]["core"]
+    if form == "graphml":
+        assert ET.fromstring(text).tag.endswith("graphml")  # noqa: S314 - our own file
+    if form == "html":
+        assert text.count("<svg") == 2
+        assert "<script" not in text
+        for svg in text.split("<svg")[1:]:
+            ET.fromstring("<svg" + svg.split("</svg>")[0] + "</svg>")  # noqa: S314 - our own file
+
+
+@pytest.mark.integration
+def test_explain_prints_text_unless_told(ask):
+    code, out, _ = ask("explain", QUESTION)
+    assert code == 0
+    assert "Question:" in out
+    code, out, _ = ask("explain", QUESTION, "--format", "dot")
+    assert out.startswith("graph pagerag")
+
+
+def test_promote_writes_the_same_format_with_less_in_it(pools, capsys, tmp_path):
+    out = tmp_path / "out.jsonl"
+    assert main(["promote", str(pools), "--out", str(out), "-k", "2", "--with-trace"]) == 0
+    first, second = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {unit["id"] for unit in first["candidates"]} == {"score", "zimmer"}
+    assert first["pagerag"]["state"] in {"enough", "ambiguous", "insufficient"}
+    assert [unit["id"] for unit in second["candidates"]] == ["kim"]
+    assert "2 promoted pools" in capsys.readouterr().err
+
+
+def test_promote_prints_json_text_and_explanations(pools, capsys):
+    assert main(["promote", str(pools), "--json", "-k", "2"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["question"] for line in lines] == [pool["question"] for pool in POOLS]
+    assert len(lines[0]["context"]) == 2
+    assert main(["promote", str(pools), "--limit", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "Zimmer was born in Frankfurt." in shown
+    assert "Kipling" not in shown
+    assert main(["promote", str(pools), "--explain"]) == 0
+    assert "linked to" in capsys.readouterr().out
+
+
+def test_promote_names_the_pools_it_cannot_use(tmp_path, capsys):
+    file = tmp_path / "pools.jsonl"
+    empty = {"question": "Who?", "candidates": []}
+    file.write_text("".join(json.dumps(pool) + "\n" for pool in (POOLS[0], empty)))
+    code = main(["promote", str(file), "--json"])
+    out, err = capsys.readouterr()
+    assert code in {1, 3}
+    assert "pools.jsonl" in err
+    assert len(out.splitlines()) == 1
+
+
+def test_promote_lists_its_formats(capsys):
+    assert main(["promote", "--formats", "--json"]) == 0
+    assert {"trec", "ctxs"} <= set(json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("lancedb")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--reader", "evidence", "--keep", "kept", "--html", "demo.html"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("evidence path") == 3
+    assert "3 of 3 right" in out
+    assert (tmp_path / "demo.html").stat().st_size > 20_000
+    assert main(["demo", "--reader", "evidence", "--keep", "kept", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["right"] == 3

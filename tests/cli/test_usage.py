@@ -1,0 +1,161 @@
+"""Every command typed wrong: one helpful line, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pagerag.cli import COMMANDS, main
+
+MINE = ("ask", "explain", "promote", "doctor", "config", "completion", "demo")
+
+
+def run(capsys, *words):
+    try:
+        code = main(list(words))
+    except SystemExit as left:
+        code = left.code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", MINE)
+def test_help_has_examples(capsys, command):
+    code, out, _ = run(capsys, command, "--help")
+    assert code == 0
+    assert "examples:" in out
+    assert f"pagerag {command}" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["aks"], 2, "ask"),
+        (["ask", "--no-such-flag", "q"], 2, "--no-such-flag"),
+        (["ask", "-k", "many", "q"], 2, "-k"),
+        (["ask", "q"], 1, "there is no store at pagerag-store; make one with: pagerag index"),
+        (["ask", ""], 1, "question is empty"),
+        (["ask", "q", "--file", "x"], 1, "not both"),
+        (["ask", "--file", "absent.txt"], 1, "absent.txt cannot be read"),
+        (["ask", "q", "--set", "promote.k"], 1, "NAME=VALUE"),
+        (["ask", "q", "--set", "promot.k=3"], 1, "did you mean promote.k"),
+        (["ask", "q", "-k", "0"], 1, "promote.k must be at least 1"),
+        (["ask", "q", "--config", "absent.toml"], 1, "no settings file absent.toml"),
+        (["ask", "q", "--units", "all"], 2, "choose from"),
+        (["explain"], 2, "question"),
+        (["explain", "q", "--out", "why.xyz"], 1, ".html"),
+        (["explain", "q", "--out", "nowhere/why.html"], 1, "does not exist"),
+        (["explain", "q", "--json", "--format", "dot"], 1, "disagree"),
+        (["promote"], 1, "--formats"),
+        (["promote", "absent.jsonl"], 1, "there is no file absent.jsonl"),
+        (["promote", "pools.jsonl", "--format", "parquet"], 1, "parquet"),
+        (["promote", "pools.jsonl", "--beside", "x"], 1, "NAME=FILE"),
+        (["promote", "pools.jsonl", "--out", "no/where.jsonl"], 1, "does not exist"),
+        (["promote", "broken.jsonl"], 1, "broken.jsonl"),
+        (["promote", "other.jsonl"], 1, "no known pool format"),
+        (["config", "promote.kk"], 1, "did you mean promote.k"),
+        (["config", "--set", "chat.deadline=soon"], 1, "must be a number"),
+        (["completion", "tcsh"], 2, "tcsh"),
+        (["demo", "--keep", "full"], 1, "not the demo's"),
+        (["demo", "--reader", "gpt"], 1, "no reader named 'gpt'"),
+    ],
+)
+def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
+    (tmp_path / "pools.jsonl").write_text('{"question": "q?", "candidates": [{"id": "a", "text": "t"}]}\n')
+    (tmp_path / "broken.jsonl").write_text('{"question": "q?", "candi\n')
+    (tmp_path / "other.jsonl").write_text('{"foo": 1}\n')
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious.txt").write_text("mine")
+    got, _, err = run(capsys, *words)
+    assert got == code
+    assert message in err
+    assert (tmp_path / "full" / "precious.txt").exists()
+
+
+def test_completion_scripts_know_every_command_and_option(capsys):
+    for shell in ("bash", "zsh", "fish"):
+        code, out, _ = run(capsys, "completion", shell)
+        assert code == 0
+        for command in COMMANDS:
+            assert command in out
+        assert "no-adaptive" in out
+    _, out, _ = run(capsys, "completion", "--json")
+    told = json.loads(out)
+    assert set(told) == set(COMMANDS)
+    assert any("--store" in option["flags"] and option["file"] for option in told["ask"])
+
+
+def test_bash_completes(capsys, tmp_path):
+    _, script, _ = run(capsys, "completion", "bash")
+    (tmp_path / "c.sh").write_text(script)
+
+    def complete(*words):
+        shown = "printf '%s\\n' \"${COMPREPLY[@]}\""
+        code = f"source c.sh; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _pagerag; {shown}"
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+        return done.stdout.split()
+
+    assert complete("pagerag", "exp") == ["explain"]
+    assert "--reader" in complete("pagerag", "ask", "--re")
+    assert complete("pagerag", "ask", "--units", "co") == ["core", "context"]
+    assert complete("pagerag", "completion", "fi") == ["fish"]
+
+
+def test_config_shows_values_origins_and_no_secrets(capsys, tmp_path, monkeypatch):
+    (tmp_path / "pagerag.toml").write_text("[promote]\nk = 3\n")
+    monkeypatch.setenv("PAGERAG_CHAT_API_KEY", "sk-very-secret")
+    code, out, err = run(capsys, "config")
+    assert code == 0
+    assert "sk-very" not in out + err
+    assert "api_key" in out
+    assert "***" in out
+    assert "# pagerag.toml" in out
+    assert run(capsys, "config", "promote.k")[1] == "3\n"
+    assert run(capsys, "config", "promote.k", "--set", "promote.k=8")[1] == "8\n"
+    assert run(capsys, "config", "chat.api_key")[1] == "***\n"
+    told = json.loads(run(capsys, "config", "--json")[1])
+    assert told["promote"]["k"] == {"value": 3, "origin": "pagerag.toml"}
+    assert told["chat"]["api_key"]["value"] == "***"
+
+
+def test_the_template_is_a_valid_file_with_every_setting(capsys, tmp_path):
+    from pagerag.settings import Settings
+
+    _, out, _ = run(capsys, "config", "--template")
+    assert all(f"# {name.split('.')[1]} = " in out for name, _ in Settings.fields())
+    bare = "\n".join(line.removeprefix("# ") if " = " in line else line for line in out.splitlines())
+    (tmp_path / "pagerag.toml").write_text(bare)
+    assert Settings.load(env={}) == Settings()
+
+
+def test_doctor_tells_broken_settings(capsys, monkeypatch):
+    monkeypatch.setenv("PAGERAG_PROMOTE_K", "many")
+    code, out, _ = run(capsys, "doctor", "--quick", "--json")
+    assert code == 1
+    told = json.loads(out)
+    assert not told["healthy"]
+    (broken,) = [finding for finding in told["findings"] if finding["status"] == "broken"]
+    assert "PAGERAG_PROMOTE_K" in broken["detail"]
+    assert broken["remedy"]
+
+
+def test_doctor_quick_is_healthy_and_names_extras(capsys):
+    code, out, _ = run(capsys, "doctor", "--quick")
+    assert code == 0
+    assert "numpy" in out
+    assert "everything that is set up works" in out
+
+
+def test_the_module_runs_as_a_program():
+    words = [sys.executable, "-m", "pagerag", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("pagerag ")

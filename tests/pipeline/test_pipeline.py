@@ -1,0 +1,208 @@
+"""The pipeline: one question, many, async, streamed; failures are kept apart; everything is accounted for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from pagerag.errors import EmptyPoolError, InputError, ReaderError
+from pagerag.pipeline import Failure, PageRAG, Result, Stage
+from pagerag.promote import Promoter
+from pagerag.read.evidence import EvidenceReader
+from pagerag.testing import FakeReader, FakeRetriever
+from pagerag.units import Answer, Candidate
+
+QUESTION = "Which city was the composer of Interstellar born in?"
+UNITS = [
+    Candidate("score", "The score of Interstellar was composed by Hans Zimmer.", title="Interstellar"),
+    Candidate("zimmer", "Hans Zimmer was born in the city of Frankfurt.", title="Hans Zimmer"),
+    Candidate("nolan", "Christopher Nolan was born in London.", title="Christopher Nolan"),
+    Candidate("seine", "The Seine flows through Paris.", title="Seine"),
+]
+
+
+class Broken:
+    """A reader that fails on some questions."""
+
+    name = "broken"
+
+    def read(self, question, context, *, state="enough"):
+        if "bad" in question:
+            raise ReaderError(f"cannot read {question!r}")
+        return Answer(question.upper(), reader=self.name)
+
+
+@pytest.fixture
+def pipeline():
+    return PageRAG(retriever=FakeRetriever(UNITS), reader=FakeReader("Frankfurt"), mode="sentence", k=3)
+
+
+def test_a_result_holds_everything(pipeline):
+    result = pipeline.ask(QUESTION)
+    assert result.text == "Frankfurt"
+    (citation,) = result.citations
+    assert result.units[citation.number - 1].id == "zimmer"
+    assert result.place(citation).start == UNITS[1].text.index("Frankfurt")
+    assert {unit.id for unit in result.core} <= {unit.id for unit in result.context}
+    assert len(result.context) <= 3
+    assert result.state in {"enough", "ambiguous", "insufficient"}
+    assert set(result.timings) == {"retrieve", "promote", "read", "total"}
+    assert "Frankfurt" in result.statement
+    assert set(result.trace) == {"retrieve", "promote", "read"}
+    told = json.loads(json.dumps(result.to_dict(trace=True)))
+    assert told["version"] == 1
+    assert told["citations"][0]["quote"] == "Frankfurt"
+    assert QUESTION in result.explain()
+
+
+def test_the_reader_sees_what_it_prefers(pipeline):
+    reader = FakeReader("Frankfurt")
+    for units, expected in (("core", "core"), ("context", "context"), ("auto", "context")):
+        made = PageRAG(retriever=FakeRetriever(UNITS), reader=reader, mode="sentence", k=4, units=units)
+        result = made.ask(QUESTION)
+        assert [unit.id for unit in reader.calls[-1][1]] == [unit.id for unit in getattr(result, expected)]
+    evidence = PageRAG(retriever=FakeRetriever(UNITS), reader=EvidenceReader(), mode="sentence", k=4)
+    assert evidence.ask(QUESTION).units == evidence.ask(QUESTION).core
+
+
+def test_sync_async_and_stream_agree(pipeline):
+    sync = pipeline.ask(QUESTION)
+    asynchronous = asyncio.run(pipeline.aask(QUESTION))
+    *before, last = pipeline.stream(QUESTION)
+    assert isinstance(last, Result)
+    for other in (asynchronous, last):
+        assert other.answer == sync.answer
+        assert other.units == sync.units
+        assert other.state == sync.state
+    assert [stage.name for stage in before if isinstance(stage, Stage)] == ["retrieve", "promote"]
+    assert "".join(piece for piece in before if isinstance(piece, str)) == "Frankfurt"
+
+
+def test_many_keep_their_order_and_none_is_lost():
+    made = PageRAG(retriever=FakeRetriever(UNITS), reader=Broken(), mode="sentence")
+    questions = [f"{'bad ' if n % 3 == 0 else ''}question {n} about Interstellar" for n in range(20)]
+    results = list(made.ask_many(iter(questions), workers=3))
+    assert [result.question for result in results] == questions
+    for number, result in enumerate(results):
+        if number % 3 == 0:
+            assert isinstance(result, Failure)
+            assert f"question {number} " in result.to_dict()["error"]
+        else:
+            assert result.text == questions[number].upper()
+
+    async def gathered():
+        return [result async for result in made.aask_many(questions, workers=3)]
+
+    again = asyncio.run(gathered())
+    assert [type(result) for result in again] == [type(result) for result in results]
+    assert [result.question for result in again] == questions
+
+
+def test_an_endless_input_is_taken_as_it_is_used(pipeline):
+    def endless():
+        number = 0
+        while True:
+            number += 1
+            taken.append(number)
+            yield f"{QUESTION} {number}"
+
+    taken = []
+    stream = pipeline.ask_many(endless(), workers=2)
+    assert next(stream).question.endswith(" 1")
+    stream.close()
+    assert len(taken) < 20
+
+
+@pytest.mark.parametrize("question", ["", "   ", None, 3])
+def test_questions_that_are_none_are_refused(pipeline, question):
+    with pytest.raises(InputError, match="empty"):
+        pipeline.ask(question)
+
+
+def test_nothing_found_says_what_to_do():
+    made = PageRAG(retriever=FakeRetriever({}), reader=FakeReader("x"))
+    with pytest.raises(EmptyPoolError, match="pagerag index"):
+        made.ask(QUESTION)
+
+
+def test_what_it_needs_and_bounds():
+    with pytest.raises(InputError, match="store or a retriever"):
+        PageRAG()
+    with pytest.raises(InputError, match="at least 1"):
+        PageRAG(retriever=FakeRetriever(UNITS), reader=FakeReader("x"), k=0)
+    with pytest.raises(InputError, match="workers"):
+        next(PageRAG(retriever=FakeRetriever(UNITS), reader=FakeReader("x")).ask_many(["q"], workers=0))
+
+
+def test_insufficient_evidence_is_said_in_the_statement(pipeline):
+    made = PageRAG(retriever=FakeRetriever(UNITS[3:]), reader=FakeReader("Paris"), mode="sentence")
+    result = made.ask("Who invented the transistor radio?")
+    assert result.state == "insufficient"
+    assert result.text == ""
+    assert result.statement.startswith("Not enough evidence")
+
+
+def test_the_page_holds_the_graph_and_no_script(pipeline):
+    evil = Candidate(
+        "x", "Interstellar </title><script>alert(1)</script> was composed by Zimmer.", title="<b>I</b>"
+    )
+    made = PageRAG(retriever=FakeRetriever([*UNITS, evil]), reader=FakeReader("Frankfurt"), mode="sentence")
+    page = made.ask(QUESTION).to_html()
+    assert page.count("<svg") == 2
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+
+
+@pytest.mark.integration
+def test_over_a_real_store_every_sentence_keeps_its_place(demo_store):
+    made = PageRAG.open(demo_store, reader="evidence")
+    result = made.ask(QUESTION)
+    assert made.retriever.name.startswith("adaptive")
+    assert {"Interstellar (film)", "Hans Zimmer"} <= {unit.title for unit in result.context}
+    assert result.citations
+    for citation in result.citations:
+        place = result.place(citation)
+        assert citation.quote in Path(place.path).read_text(encoding="utf-8")
+        assert place.end - place.start == len(citation.quote)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("mode", ["sentence", "paragraph", "document"])
+def test_every_mode_over_a_real_store(demo_store, mode):
+    from pagerag.settings import Settings
+
+    made = PageRAG.open(
+        demo_store, Settings().updated({"promote.mode": mode, "promote.k": 3}), reader="evidence"
+    )
+    result = made.ask("Which river flows through the city where Marie Curie was born?")
+    assert 1 <= len(result.context) <= 3
+    assert "Marie Curie" in {unit.title for unit in result.context}
+
+
+@pytest.mark.integration
+def test_a_storm_of_faults_loses_no_question(demo_store):
+    pytest.importorskip("httpx")
+    from faulty_chat_server import FaultyServer
+
+    from pagerag.read.chat import ChatReader
+    from pagerag.read.retry import RetryPolicy
+
+    storm = ["status:500", "dropped", "truncated", "schema", "limited:0", "short", "html"] * 2 + ["ok"]
+    quick = RetryPolicy(attempts=30, first_wait=0.01, longest_wait=0.02)
+    with FaultyServer(storm) as server:
+        reader = ChatReader(base_url=server.base_url, model="m", retry=quick, concurrency=2)
+        made = PageRAG.open(demo_store, reader=reader)
+        results = list(made.ask_many([f"{QUESTION} ({n})" for n in range(8)], workers=4))
+        reader.close()
+    assert [result.text for result in results] == ["Frankfurt"] * 8
+
+
+def test_promoter_and_reader_are_used_as_given():
+    promoter = Promoter(ablate=("minimal_selection",))
+    made = PageRAG(retriever=FakeRetriever(UNITS), promoter=promoter, reader=FakeReader("x"))
+    assert made.promoter is promoter
