@@ -8,7 +8,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types doors unit bench clean
+.PHONY: help demo test test-backends lint types doors unit clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -44,5 +44,15 @@ unit: $(VENV)/.dev
 
 test: lint types doors unit ## everything CI checks
 
+$(VENV)-hipporag/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-hipporag
+	$(VENV)-hipporag/bin/python -m pip install --quiet 'torch==2.13.0' transformers openai tiktoken networkx python_igraph tenacity einops tqdm boto3 pandas pyarrow scipy litellm filelock sentence-transformers pytest pytest-timeout
+	$(VENV)-hipporag/bin/python -m pip install --quiet --no-deps 'hipporag==2.0.0a4'
+	$(VENV)-hipporag/bin/python -m pip install --quiet -e .
+	@touch $@
+
+test-backends: $(VENV)-hipporag/.done ## systems that need torch, in an environment of their own
+	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
+
 clean: ## remove what make created
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-hipporag .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
-from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, error
+from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, error
 from pagerag.errors import PageRAGError
 
 __all__ = ["COMMANDS", "main", "parser"]
@@ -62,7 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. Errors of ours are one line on stderr, never a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in words if not word.startswith("-")), None)
-    root = parser(command if command in COMMANDS else "")
+    if command is not None and command not in COMMANDS:
+        near = get_close_matches(command, COMMANDS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(COMMANDS)}"
+        error(f"there is no command {command!r}; {hint}")
+        return USAGE
+    root = parser(command or "")
     args = root.parse_args(words)
     if args.version:
         from pagerag import __version__

@@ -15,6 +15,7 @@ __all__ = [
     "INTERRUPTED",
     "OK",
     "PARTIAL",
+    "USAGE",
     "error",
     "note",
     "paint",
@@ -24,7 +25,7 @@ __all__ = [
 
 OK = 0
 FAILED = 1  # nothing was produced; the message says why
-# 2 is argparse's: the command line itself is wrong
+USAGE = 2  # the command line itself is wrong (argparse's own code)
 PARTIAL = 3  # some items failed; each is named and counted in the output
 INTERRUPTED = 130
 BROKEN_PIPE = 141
