@@ -56,6 +56,7 @@ def test_killed_twenty_times(
     contents: Callable[[LanceStore], Any],
 ) -> None:
     place = tmp_path / "killed"
+    work = {"paths": [str(folder)], "store": str(place), "settings": SETTINGS}
     chance = random.Random(20)
     kills = 0
     moments: list[str] = []
@@ -88,9 +89,7 @@ def test_killed_twenty_times(
             check(place, acknowledged, removed, encoder)
 
     def complete(prune: bool) -> None:
-        code, heard = children.run(
-            "index", paths=[str(folder)], store=str(place), prune=prune, settings=SETTINGS
-        )
+        code, heard = children.run("index", **work, prune=prune)
         assert (code, heard[-2]["report"]["failed"]) == (0, [])
 
     for number in range(60):

@@ -14,7 +14,7 @@ from pagerag.text import Analyzer
 pytest.importorskip("lancedb", reason="needs the extra lancedb")
 
 TEXTS = {
-    "Interstellar (film)": "Interstellar is a film about a journey through a wormhole. Hans Zimmer composed it.",
+    "Interstellar (film)": "Interstellar is a film about a journey to a far star. Hans Zimmer composed it.",
     "Hans Zimmer": "Hans Zimmer is a composer. He was born in Frankfurt am Main. He lives in California.",
     "Frankfurt": "Frankfurt is a city on the river Main. It's known for its banks.",
     "東京": "東京は日本の首都です。人口は約1400万人です。",

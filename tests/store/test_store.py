@@ -253,7 +253,8 @@ def test_the_encoder_is_part_of_the_store(store: LanceStore) -> None:
 def test_without_an_encoder(store: LanceStore) -> None:
     bare = open_store(store.location)
     assert (bare.encoder_name, bare.dimension) == ("fake-hashing", 256)
-    assert bare.search_text("composer") and bare.search(QUESTION, 3, "lexical")
+    assert bare.search_text("composer")
+    assert bare.search(QUESTION, 3, "lexical")
     with pytest.raises(StoreError, match="opened without one"):
         bare.search(QUESTION)
     with pytest.raises(InputError, match="a new store needs an encoder"):
@@ -262,7 +263,7 @@ def test_without_an_encoder(store: LanceStore) -> None:
 
 def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     for place in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(StoreError, match="there is no store at .*pagerag index"):
+        with pytest.raises(StoreError, match=r"there is no store at .*pagerag index"):
             open_store(place)
 
 
@@ -363,7 +364,7 @@ def test_as_a_retriever(store: LanceStore) -> None:
 def test_one_writer_at_a_time(store: LanceStore, encoder: FakeEncoder) -> None:
     other = open_store(store.location, encoder)
     with store.writing():
-        with pytest.raises(StoreError, match="another process .* is writing"), other.writing():
+        with pytest.raises(StoreError, match=r"another process .* is writing"), other.writing():
             pass
         assert other.search(QUESTION)
     with other.writing():

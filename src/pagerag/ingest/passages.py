@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from pagerag.ingest.documents import Document, IngestSettings
 from pagerag.store import Unit
 from pagerag.text import Analyzer, extract_entities, split_sentences
+from pagerag.text.lexicon import STOP_WORDS
 
 __all__ = ["passages", "spans_of"]
 
 Span = tuple[int, int]
+_NO_NAME = STOP_WORDS - {"the"}  # "In 1957" is capitalised like a name
 
 
 def passages(
@@ -66,9 +68,10 @@ def _names(document: Document, section: str | None, text: str) -> tuple[str, ...
     names = [section] if section and section != document.title else []
     if not document.titled or document.title is None:
         head = text[:160]
-        opening = extract_entities(head)[:1]
-        if opening and head.startswith(opening[0]) and not opening[0][0].isdigit():
-            names.append(opening[0])
+        opening = next(iter(extract_entities(head)), "")
+        first = opening.split(" ")[0].lower()
+        if opening and head.startswith(opening) and not first.isdigit() and first not in _NO_NAME:
+            names.append(opening)
     return tuple(names)
 
 

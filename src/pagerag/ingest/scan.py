@@ -93,6 +93,10 @@ def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettin
 
 def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> None:
     name = stored_name(path, settings)
+    shown = name.encode("utf-8", "backslashreplace").decode()
+    if shown != name:
+        found.problems.append(FormatError("its name is not valid UTF-8: rename it", file=shown))
+        return
     file = SourceFile(path, name)
     try:
         mode = path.stat().st_mode

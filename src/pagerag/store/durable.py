@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pagerag._files import sync_folder
+from pagerag._files import _umask, sync_folder
 from pagerag.errors import StoreError
 
 __all__ = ["Syncer", "local_folder", "writer_lock"]
@@ -24,15 +24,18 @@ def local_folder(uri: str) -> Path | None:
 
 
 class Syncer:
-    """Makes what was written below a folder survive a power cut.
+    """Makes what was written below a folder survive a power cut, and readable by whom the umask allows.
 
-    LanceDB never changes a file in place, so each path needs one fsync in its life. The first call syncs
-    everything: whoever wrote it may have been killed before its own sync.
+    LanceDB never changes a data file in place, so each path needs one fsync in its life; only its hint of
+    the latest version (JSON) is rewritten. The first call syncs everything: whoever wrote it may have been
+    killed before its own sync. LanceDB also creates most files for their owner alone, so that another
+    user's process could open a store and then fail in the middle of a search.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._synced: set[str] = set()
+        self._mode = 0o666 & ~_umask()
 
     def sync(self) -> int:
         """Sync files that are new since the last call, and their folders; returns how many files."""
@@ -43,7 +46,9 @@ class Syncer:
             for name in names:
                 path = f"{folder}{os.sep}{name}"
                 present.add(path)
-                if path not in self._synced and _sync_file(path):
+                if path in self._synced and not name.endswith(".json"):
+                    continue
+                if self._sync_file(path):
                     fresh_folders.add(folder)
                     count += 1
         for folder in fresh_folders | ({str(self.folder)} if fresh_folders else set()):
@@ -53,17 +58,19 @@ class Syncer:
         self._synced = present
         return count
 
-
-def _sync_file(path: str) -> bool:
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False  # a temporary file that has been renamed since, or was cleaned up
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    return True
+    def _sync_file(self, path: str) -> bool:
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False  # a temporary file that has been renamed since, or was cleaned up
+        try:
+            status = os.fstat(handle)
+            if os.name != "nt" and status.st_uid == os.geteuid():
+                os.fchmod(handle, self._mode)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        return True
 
 
 @contextmanager

@@ -19,6 +19,11 @@ _MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 2**16
+# What files are really in, the commonest first.
+_LIKELY = tuple(
+    "cp1252 cp1251 gb18030 cp932 big5 euc_kr cp1250 iso8859_2 euc_jp koi8_r cp1253 cp1254 cp1255 cp1256 "  # noqa: SIM905
+    "cp1257 cp1258 cp874 iso2022_jp mac_roman".split()
+)
 
 
 def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
@@ -62,7 +67,10 @@ def _guess(file: SourceFile, sample: bytes) -> str:
             "pip install 'pagerag[encodings]', or convert the file to UTF-8",
             file=file.name,
         ) from missing
-    best = detector.from_bytes(sample).best()
-    if best is None:
+    matches = list(detector.from_bytes(sample, cp_isolation=list(_LIKELY)))
+    if not matches:
         raise file.bad("is in no encoding that could be recognised; convert it to UTF-8")
-    return str(best.encoding)
+    # Short texts fit several encodings about as well; then the commoner one is meant.
+    near = min(match.chaos for match in matches) + 0.05
+    fitting = {name for match in matches if match.chaos <= near for name in match.could_be_from_charset}
+    return next((name for name in _LIKELY if name in fitting), str(matches[0].encoding))

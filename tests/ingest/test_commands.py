@@ -1,0 +1,115 @@
+"""``pagerag index`` and ``pagerag stats``: output and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagerag import retrieve
+from pagerag.cli import main
+from pagerag.store import open_store
+from pagerag.testing import FakeEncoder
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Encoders by name, without their weights."""
+    monkeypatch.setattr(retrieve, "encoder", lambda name, **_: FakeEncoder(32, name))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def docs(folder: Path) -> Path:
+    (folder / "a.txt").write_text("Alpha is a letter.", encoding="utf-8")
+    (folder / "b.txt").write_text("Beta is a letter.", encoding="utf-8")
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(list(words))
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    code, out, _ = run(capsys, *words, "--json")
+    return code, json.loads(out)
+
+
+def test_index_and_stats(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "index", str(docs), "--store", "s", "-v")
+    assert code == 0
+    assert out.startswith("2 indexed · 2 units")
+    assert f"indexed {docs / 'a.txt'} (1 units)" in err
+    code, out, _ = run(capsys, "index", str(docs), "--store", "s")
+    assert (code, out.split(" · ")[0]) == (0, "2 unchanged")
+    code, out, _ = run(capsys, "stats", "--store", "s", "--files")
+    assert code == 0
+    assert f"{docs / 'a.txt'}  1 units" in out
+    code, body = run_json(capsys, "stats", "--store", "s", "--files")
+    assert (code, body["units"], body["documents"], len(body["ledger"])) == (0, 2, 2, 2)
+    assert body["by_type"] == {".txt": 2}
+
+
+def test_partial_and_failed(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (docs / "c.txt").write_bytes(b"\0")
+    code, out, err = run(capsys, "index", str(docs), "--store", "s")
+    assert code == 3
+    assert "2 indexed" in out
+    assert "c.txt: looks like a binary file" in err
+    code, body = run_json(capsys, "index", str(docs / "c.txt"), "--store", "other")
+    assert (code, body["exit_code"], len(body["failed"])) == (1, 1, 1)
+    code, _, err = run(capsys, "index", str(docs / "nowhere.txt"), "--store", "other")
+    assert code == 1
+    assert "nowhere.txt: does not exist" in err
+
+
+def test_an_empty_folder_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = run(capsys, "index", "empty", "--store", "s")
+    assert code == 1
+    assert "there is nothing to index in empty" in err
+
+
+def test_options(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (docs / "r.jsonl").write_text('{"nr": 1, "story": "Gamma is here."}\n{"nr": 2}', encoding="utf-8")
+    words = ["index", str(docs), "--store", "s", "--field", "text=story", "--field", "id=nr"]
+    code, body = run_json(capsys, *words, "--skip-bad-records", "--relative-to", str(docs))
+    assert code == 3
+    assert body["indexed"] == 3
+    assert "line 2" in body["bad_records"][0]
+    assert set(open_store("s").documents()) == {"a.txt", "b.txt", "r.jsonl#1"}
+    code, _, err = run(capsys, "index", str(docs), "--store", "s", "--field", "text")
+    assert code == 1
+    assert "--field wants KIND=NAME" in err
+    (docs / "a.txt").unlink()
+    code, body = run_json(capsys, *words, "--skip-bad-records", "--relative-to", str(docs), "--prune")
+    assert body["removed"] == ["a.txt"]
+
+
+def test_the_encoder_of_a_store_stays(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "index", str(docs), "--store", "s", "--encoder", "mine")[0] == 0
+    assert run(capsys, "index", str(docs), "--store", "s")[0] == 0
+    assert open_store("s").encoder_name == "mine"
+    code, _, err = run(capsys, "index", str(docs), "--store", "s", "--encoder", "yours")
+    assert code == 1
+    assert "was made with the encoder 'mine'" in err
+
+
+def test_stats_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "stats", "--store", "nowhere")
+    assert code == 1
+    assert "there is no store at nowhere" in err
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("index", "stats"):
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
+        assert "examples:" in capsys.readouterr().out
