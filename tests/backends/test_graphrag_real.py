@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from model import ANSWER, CORPUS, QUESTION, script
+from recipes import run
 
 from pagerag import promote
 from pagerag.backends.formats import read_pools, write_promoted
@@ -126,6 +127,13 @@ def test_titles_and_pool_files_from_its_tables(engine: Any, config: Any, tmp_pat
     write_promoted(out, [(record, promote(QUESTION, filed, k=K, mode="document"))])
     ((less, _),) = read_pools(out, companions=tables)
     assert len(less) == K
+
+
+def test_the_recipe(engine: Any) -> None:
+    names = run("graphrag", question=QUESTION, engine=engine)
+    assert names["result"].response == ANSWER
+    assert engine.context_builder.calls == 1
+    assert len(names["result"].context_data["sources"]) <= 5
 
 
 def test_conformance(engine: Any) -> None:

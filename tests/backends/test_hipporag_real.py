@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from model import ANSWER, CORPUS, QUESTION, script
+from recipes import run
 
 from pagerag import promote
 from pagerag.backends.hipporag import HippoRAGBackend, chunk_id
@@ -103,6 +104,12 @@ def test_its_openie_file_with_a_dump(hipporag: Any, tmp_path: Path) -> None:
     ((pool, _),) = read_pools(tmp_path / "dump.jsonl", companions={"openie": hipporag.openie_results_path})
     assert pool.relations
     assert len(pool) == 6
+
+
+def test_the_recipe(hipporag: Any) -> None:
+    names = run("hipporag", question=QUESTION, hipporag=hipporag)
+    assert names["answer"].startswith(ANSWER)
+    assert len(names["promoted"].context) <= 5 < len(CORPUS)
 
 
 def test_conformance(hipporag: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model import ANSWER, CORPUS, QUESTION, script
+from recipes import arun
 
 from pagerag import promote
 from pagerag.backends.formats import read_pools, write_promoted
@@ -62,8 +63,8 @@ def chat() -> Iterator[ScriptedChat]:
         yield server
 
 
-def make(folder: Path, chat: ScriptedChat, hook: Any, **options: Any) -> Any:
-    from lightrag import LightRAG
+def models(chat: ScriptedChat) -> dict[str, Any]:
+    """What LightRAG needs to run without a network."""
     from lightrag.llm.openai import openai_complete_if_cache
     from lightrag.utils import EmbeddingFunc, Tokenizer
 
@@ -79,18 +80,20 @@ def make(folder: Path, chat: ScriptedChat, hook: Any, **options: Any) -> Any:
             "scripted", prompt, system_prompt, history_messages or [], base_url=chat.url, api_key="none"
         )
 
-    settings: dict[str, Any] = {
-        "working_dir": str(folder),
+    return {
         "llm_model_func": model,
         "embedding_func": EmbeddingFunc(embedding_dim=128, max_token_size=8192, func=embed),
         "tokenizer": Tokenizer("letters", Words()),
-        "rerank_model_func": hook,
-        "enable_llm_cache": False,
         "entity_extract_max_gleaning": 0,
         # Hashed words are no embedding model: every chunk is to be near enough.
         "vector_db_storage_cls_kwargs": {"cosine_better_than_threshold": -1.0},
     }
-    return LightRAG(**{**settings, **options})
+
+
+def make(folder: Path, chat: ScriptedChat, hook: Any, *, cache: bool = False) -> Any:
+    from lightrag import LightRAG
+
+    return LightRAG(working_dir=str(folder), rerank_model_func=hook, enable_llm_cache=cache, **models(chat))
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +198,7 @@ def test_a_hook_that_was_never_given_to_lightrag(rag: Any, loop: Loop) -> None:
 def test_the_answer_cache_is_refused(
     tmp_path: Path, loop: Loop, chat: ScriptedChat, hook: PromotionHook
 ) -> None:
-    cached = make(tmp_path, chat, hook, enable_llm_cache=True)
+    cached = make(tmp_path, chat, hook, cache=True)
     with pytest.raises(BackendError, match="enable_llm_cache=False"):
         loop.run(LightRAGBackend(cached, hook=hook).aask(QUESTION))
 
@@ -213,6 +216,17 @@ def test_its_answers_as_a_pool_file(rag: Any, loop: Loop, tmp_path: Path) -> Non
     write_promoted(out, [(record, promote(QUESTION, pool, k=K, mode="document"))])
     ((less, _),) = read_pools(out)
     assert len(less) == K
+
+
+def test_the_recipes(rag: Any, loop: Loop, chat: ScriptedChat, tmp_path: Path) -> None:
+    given = {"question": QUESTION, "documents": list(CORPUS.values()), "folder": str(tmp_path)}
+    names = loop.run(arun("lightrag", **given, models={**models(chat), "workspace": "recipe"}))
+    assert names["answer"] == ANSWER
+    assert len(names["hook"].last.context) <= 5 < len(CORPUS)
+    assert names["hook"].calls == 1
+    loop.run(names["rag"].finalize_storages())
+    names = loop.run(arun("lightrag-pool", question=QUESTION, rag=rag))
+    assert len(names["promoted"].context) <= 5
 
 
 def test_conformance(rag: Any, loop: Loop) -> None:

@@ -144,7 +144,8 @@ class LightRAGBackend:
         )
         if hook.calls == before:
             raise BackendError(
-                "LightRAG did not call the promotion hook; build it with LightRAG(rerank_model_func=hook)"
+                "LightRAG did not call the promotion hook: it found no chunk, or it was not built with "
+                "LightRAG(rerank_model_func=hook)"
             )
         hook.check()
         return str(answer)
