@@ -1,10 +1,11 @@
 """Question to pool: lexical, dense, late interaction, hybrid, and adaptive follow-up; the encoders."""
 
 from pagerag.retrieve.bm25 import BM25, BM25Retriever
+from pagerag.retrieve.corpus import MemoryCorpus, Searcher
 from pagerag.retrieve.dense import DenseRetriever
 from pagerag.retrieve.encoders import CachedEncoder, cache_folder, encoder
 from pagerag.retrieve.hybrid import HybridRetriever
-from pagerag.retrieve.ranking import encoded_text, reciprocal_ranks
+from pagerag.retrieve.ranking import encoded_text
 
 __all__ = [
     "BM25",
@@ -12,8 +13,9 @@ __all__ = [
     "CachedEncoder",
     "DenseRetriever",
     "HybridRetriever",
+    "MemoryCorpus",
+    "Searcher",
     "cache_folder",
     "encoded_text",
     "encoder",
-    "reciprocal_ranks",
 ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pagerag.errors import InputError
 from pagerag.protocols import Retriever
-from pagerag.retrieve.ranking import reciprocal_ranks
+from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Pool, Relation
 
 __all__ = ["HybridRetriever"]
@@ -50,7 +50,7 @@ class HybridRetriever:
             for unit in pool.candidates:
                 if unit.id not in units or units[unit.id].vector is None:
                     units[unit.id] = unit
-        fused = reciprocal_ranks(
+        fused = reciprocal_rank_fusion(
             [[unit.id for unit in pool.candidates] for pool in pools], self.weights, constant=self.constant
         )
         chosen = tuple(replace(units[name], score=score) for name, score in list(fused.items())[: max(k, 0)])

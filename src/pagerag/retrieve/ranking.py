@@ -1,8 +1,7 @@
-"""Scores to ranks, ranks to one ranking. Ties go to the earlier one, so that results never vary."""
+"""Scores to ranks. Ties go to the earlier one, so that results never vary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from pagerag.units import Candidate
 
-__all__ = ["best", "encoded_text", "reciprocal_ranks"]
+__all__ = ["best", "encoded_text"]
 
 
 def encoded_text(candidate: Candidate) -> str:
@@ -32,22 +31,3 @@ def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
         places = np.arange(size)
     order = np.argsort(-scores[places], kind="stable")
     return places[order[:k]]
-
-
-def reciprocal_ranks(
-    rankings: Iterable[Sequence[str]],
-    weights: Iterable[float] | None = None,
-    *,
-    constant: float = 60.0,
-) -> dict[str, float]:
-    """Reciprocal-rank fusion: each id's sum of ``weight / (constant + rank)``, ranks from 1, best first.
-
-    Equal sums keep the order in which the rankings first name them.
-    """
-    lists = list(rankings)
-    factors = list(weights) if weights is not None else [1.0] * len(lists)
-    fused: dict[str, float] = {}
-    for ranking, weight in zip(lists, factors, strict=True):
-        for rank, item in enumerate(ranking, start=1):
-            fused[item] = fused.get(item, 0.0) + weight / (constant + rank)
-    return dict(sorted(fused.items(), key=lambda pair: -pair[1]))

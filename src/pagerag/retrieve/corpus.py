@@ -1,0 +1,111 @@
+"""A searchable corpus: what follow-up search needs of a store, and the one that lives in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.protocols import Encoder
+from pagerag.retrieve.bm25 import BM25Retriever
+from pagerag.retrieve.dense import DenseRetriever
+from pagerag.retrieve.names import head_name
+from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.store.titles import title_keys
+from pagerag.units import Candidate, Pool
+
+__all__ = ["MemoryCorpus", "Searcher"]
+
+
+@runtime_checkable
+class Searcher(Protocol):
+    """Search by text, by vector and by title, over the same units. A store has these three methods.
+
+    ``search_text`` is lexical. ``search_vector`` returns units that carry their vector.
+    ``lookup_title`` finds the units of documents of that title, in any case and spelling of accents; a
+    bracketed qualifier at the end of the document's title ("(2009 film)") need not be given. A searcher
+    may offer ``lookup_titles(titles) -> list`` as well, which is then called once for many titles.
+    """
+
+    def search_text(self, text: str, k: int) -> Sequence[Candidate]: ...
+
+    def search_vector(self, vector: NDArray[np.floating[Any]], k: int) -> Sequence[Candidate]: ...
+
+    def lookup_title(self, title: str) -> Sequence[Candidate]: ...
+
+
+class MemoryCorpus:
+    """A list of units with BM25, dense and title search, all exact and in memory.
+
+    As a retriever it is the hybrid of the two rankings. Units without a title are also found by the name
+    that their text opens with. Without an encoder, search is lexical alone.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        encoder: Encoder | None = None,
+        *,
+        constant: float = 60.0,
+        depth: int = 100,
+    ) -> None:
+        self.lexical = BM25Retriever(candidates)
+        self.dense = DenseRetriever(candidates, encoder) if encoder is not None else None
+        self.encoder = encoder
+        self.constant, self.depth = constant, depth
+        self.name = f"bm25+{encoder.name}" if encoder is not None else "bm25"
+        if self.dense is not None:
+            vectors = self.dense.vectors
+            self.candidates = tuple(replace(c, vector=vectors[i]) for i, c in enumerate(candidates))
+            self.lexical.candidates = self.candidates
+            self.dense.candidates = self.candidates
+        else:
+            self.candidates = tuple(candidates)
+        self._titles: dict[str, list[int]] = {}
+        for place, unit in enumerate(self.candidates):
+            name = unit.title or head_name(unit.text)
+            for key in title_keys(name) if name else ():
+                self._titles.setdefault(key, []).append(place)
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def retrieve(self, question: str, k: int = 20) -> Pool:
+        """The ``k`` best units by reciprocal-rank fusion of the two rankings."""
+        vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
+        depth = max(k, self.depth)
+        lists = [self.search_text(question, depth)]
+        if vector is not None:
+            lists.append(self.search_vector(vector, depth))
+        units = {unit.id: unit for ranking in lists for unit in ranking}
+        fused = reciprocal_rank_fusion(
+            [[unit.id for unit in ranking] for ranking in lists], constant=self.constant
+        )
+        chosen = tuple(replace(units[name], score=score) for name, score in list(fused.items())[: max(k, 0)])
+        return Pool(question, chosen, vector=vector, origin=self.name)
+
+    def search_text(self, text: str, k: int) -> tuple[Candidate, ...]:
+        """The ``k`` best units by BM25."""
+        return self.lexical.search_text(text, k)
+
+    def search_vector(self, vector: NDArray[np.floating[Any]], k: int) -> tuple[Candidate, ...]:
+        """The ``k`` nearest units; none when the corpus has no encoder."""
+        return self.dense.search_vector(vector, k) if self.dense is not None else ()
+
+    def lookup_title(self, title: str) -> tuple[Candidate, ...]:
+        """The units of documents of this title, in order of the corpus."""
+        return self.lookup_titles([title])[0]
+
+    def lookup_titles(self, titles: Sequence[str]) -> list[tuple[Candidate, ...]]:
+        """``lookup_title`` for each title."""
+        return [tuple(self.candidates[place] for place in self._places(title)) for title in titles]
+
+    def _places(self, title: str) -> Sequence[int]:
+        # Follow-up search asks by keys, hundreds at a time: most are neither a title nor need folding.
+        found = self._titles.get(title)
+        if found is None and not (title.islower() and title.replace(" ", "").isalnum()):
+            found = self._titles.get(next(iter(title_keys(title)), ""))
+        return found or ()

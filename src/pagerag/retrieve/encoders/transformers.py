@@ -1,0 +1,135 @@
+"""Any sentence-transformers model, with what the paper's retrievers need beyond the library's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag._extras import need
+
+__all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """How a model wants its texts: prefixes, an end-of-sequence token after each text, the longest text
+    it reads, the side that is padded, and whether its own code must be trusted to load it."""
+
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    add_eos: bool = False
+    max_tokens: int | None = None
+    padding_side: str | None = None
+    trust_remote_code: bool = False
+
+
+PRESETS: dict[str, Preset] = {
+    # Contriever is a plain BERT; the library pools the mean of its tokens, which is what it was trained for.
+    "facebook/contriever": Preset(),
+    "facebook/contriever-msmarco": Preset(),
+    "nvidia/NV-Embed-v2": Preset(
+        query_prefix="Instruct: Given a question, retrieve passages that answer the question\nQuery: ",
+        add_eos=True,
+        max_tokens=32768,
+        padding_side="right",
+        trust_remote_code=True,
+    ),
+    "intfloat/e5-base-v2": Preset(query_prefix="query: ", passage_prefix="passage: "),
+    "intfloat/e5-large-v2": Preset(query_prefix="query: ", passage_prefix="passage: "),
+    "BAAI/bge-base-en-v1.5": Preset(query_prefix="Represent this sentence for searching relevant passages: "),
+    "BAAI/bge-large-en-v1.5": Preset(
+        query_prefix="Represent this sentence for searching relevant passages: "
+    ),
+}
+
+
+class SentenceTransformersEncoder:
+    """The model of this name or path. Models listed in ``PRESETS`` are used as their authors say; every
+    part of a preset can be overridden by keyword (``query_prefix=...``)."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        preset: str | None = None,
+        batch: int = 32,
+        device: str | None = None,
+        **changes: Any,
+    ) -> None:
+        library = need(
+            "sentence_transformers", "sentence-transformers", "sentence-transformers", f"to load {model}"
+        )
+        self.preset = replace(PRESETS.get(preset or model, Preset()), **changes)
+        marks = (self.preset.query_prefix, self.preset.passage_prefix)
+        default = PRESETS.get(model, Preset())
+        changed = marks != (default.query_prefix, default.passage_prefix)
+        self.name = f"sentence-transformers:{model}" + (f"#{marks[0]}|{marks[1]}" if changed else "")
+        self.batch = batch
+        self._spec = (model, preset, batch, device, changes)
+        self._model = library.SentenceTransformer(
+            model, device=device, trust_remote_code=self.preset.trust_remote_code
+        )
+        if self.preset.max_tokens is not None:
+            self._model.max_seq_length = self.preset.max_tokens
+        if self.preset.padding_side is not None:
+            self._model.tokenizer.padding_side = self.preset.padding_side
+        ask = (
+            getattr(self._model, "get_embedding_dimension", None)
+            or self._model.get_sentence_embedding_dimension
+        )
+        self.dimension = int(ask() or self._encode([""], "").shape[1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, self._spec
+
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Unit-length rows, one per text, encoded with the query prefix."""
+        return self._encode(texts, self.preset.query_prefix)
+
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Unit-length rows, one per text, encoded with the passage prefix."""
+        return self._encode(texts, self.preset.passage_prefix)
+
+    def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
+        """Unit-length rows for the word pieces of each text, for late interaction."""
+        found = self._model.encode(
+            self._ended(texts),
+            batch_size=self.batch,
+            output_value="token_embeddings",
+            convert_to_numpy=False,
+            show_progress_bar=False,
+        )
+        rows = [np.asarray(item.detach().cpu().float(), dtype=np.float32) for item in found]
+        return [row / np.maximum(np.linalg.norm(row, axis=1, keepdims=True), 1e-12) for row in rows]
+
+    def _ended(self, texts: Sequence[str]) -> list[str]:
+        end = self._model.tokenizer.eos_token if self.preset.add_eos else ""
+        return [text + end for text in texts]
+
+    def _encode(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+        if not len(texts):
+            return np.empty((0, self.dimension), dtype=np.float32)
+        rows = self._model.encode(
+            self._ended(texts),
+            batch_size=self.batch,
+            # The library leaves a prompt's tokens out of the mean where the model says so.
+            prompt=prefix or None,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+        return np.asarray(rows, dtype=np.float32)
+
+    def settings(self) -> dict[str, Any]:
+        """The preset in use, for a run's record."""
+        return asdict(self.preset)
+
+
+def _restore(
+    model: str, preset: str | None, batch: int, device: str | None, changes: dict[str, Any]
+) -> SentenceTransformersEncoder:
+    return SentenceTransformersEncoder(model, preset=preset, batch=batch, device=device, **changes)
