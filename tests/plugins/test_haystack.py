@@ -1,6 +1,6 @@
 """The real Haystack: pipelines that run, are written down, read again, and run async."""
 
-from __future__ import annotations
+# Annotations are not postponed: older Haystack compares them as they stand.
 
 import asyncio
 import inspect
@@ -85,9 +85,10 @@ def test_in_a_pipeline_run_async(store, pool):
     if hasattr(pipe, "run_async"):
         run = pipe.run_async
     else:
-        from haystack import AsyncPipeline
-
-        asynchronous = AsyncPipeline.from_dict(pipe.to_dict())
+        kind = getattr(pytest.importorskip("haystack"), "AsyncPipeline", None)
+        if kind is None:
+            pytest.skip("this version of Haystack has no async pipelines")
+        asynchronous = kind.from_dict(pipe.to_dict())
         pipe, run = asynchronous, asynchronous.run_async
     out = asyncio.run(run(INPUTS, include_outputs_from={"promote"}))
     check(out, pipe.get_component("model").prompts, pool, k=4)

@@ -136,7 +136,11 @@ def test_provenance_is_hidden_from_models_and_embedders(nodes):
 
 def test_neighbours_in_a_split_document_get_neighbouring_places():
     text = " ".join(f"Sentence number {n} speaks of harbour {n}." for n in range(60))
-    chunks = SentenceSplitter(chunk_size=40, chunk_overlap=0).get_nodes_from_documents([Document(text=text)])
+    try:
+        split = SentenceSplitter(chunk_size=40, chunk_overlap=0)
+        chunks = split.get_nodes_from_documents([Document(text=text)])
+    except LookupError:
+        pytest.skip("this version of LlamaIndex loads NLTK data from the network")
     assert len(chunks) > 5
     places = _positions([chunks[4], chunks[0], chunks[1], chunks[3]])
     assert places[chunks[1].node_id] - places[chunks[0].node_id] == 1

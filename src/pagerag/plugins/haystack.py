@@ -1,10 +1,10 @@
 """Haystack: promotion as a ranker component, serialisable with its pipeline."""
 
-from __future__ import annotations
+# Annotations are not postponed here: older Haystack compares them as they stand when it connects components.
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
@@ -43,7 +43,7 @@ class PageRAGRanker:
         return default_to_dict(self, top_k=settings.pop("k"), **settings)  # type: ignore[no-any-return]
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PageRAGRanker:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The component that ``to_dict`` described."""
         return default_from_dict(cls, data)  # type: ignore[no-any-return]
 
