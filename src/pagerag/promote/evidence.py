@@ -95,6 +95,24 @@ class Evidence:
         return np.asarray((own >= 0) & self.reading.asked[own])
 
     @cached_property
+    def lead(self) -> NDArray[np.bool_]:
+        """Whether the sentence opens its document."""
+        reading = self.reading
+        place = reading.place % 100_000 if self.mode == "document" else reading.place
+        return np.asarray((place == 0) & (reading.own >= 0))
+
+    @cached_property
+    def answer_kind(self) -> NDArray[np.bool_]:
+        """Whether the sentence holds something of the kind asked for that the question does not name."""
+        reading = self.reading
+        kind = reading.question.answer
+        if kind == "yes-no":
+            return np.ones(len(reading), dtype=bool)
+        if kind in {"date", "number"}:
+            return np.asarray((reading.flags & (2 if kind == "date" else 4)) > 0)
+        return np.asarray(reading.named > self.literal)
+
+    @cached_property
     def relevance(self) -> Floats:
         """sent_rel(q, s)."""
         unit = self.reading.unit
@@ -109,7 +127,9 @@ class Evidence:
     @cached_property
     def seeds(self) -> Floats:
         """seed(q, s)."""
-        return score.seed_score(self.relevance, self.cues, self.literal, self.weights, self.titled)
+        return score.seed_score(
+            self.relevance, self.cues, self.literal, self.weights, self.titled, self.lead, self.answer_kind
+        )
 
     @cached_property
     def paths(self) -> Paths:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from pagerag._extras import need
+from pagerag.promote import score
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.trace import edge_between, sentence_id, sentence_text
 
@@ -71,6 +72,20 @@ class Graph:
             edges.append(
                 _anchor("mention", f"sentence:{name}", f"entity:{reading.keys[t]}", unit.document, name, reading.names[t])
             )
+        for node, key, name in reading.single:
+            unit = reading.candidates[int(reading.unit[node])]
+            sentence = sentence_id(evidence, node)
+            nodes.append(
+                {
+                    "id": f"entity:{key}",
+                    "kind": "entity",
+                    "label": name,
+                    "df": 1,
+                    "idf": round(float(score.idf(1, len(reading))), 4),
+                    "asked": False,
+                }
+            )
+            edges.append(_anchor("mention", f"sentence:{sentence}", f"entity:{key}", unit.document, sentence, name))
         for head, tail, relation, stated in reading.stated:
             units = [reading.candidates[int(reading.unit[node])] for node in stated]
             edges.append(

@@ -22,7 +22,7 @@ FEATURES: tuple[str, ...] = (
     # the retriever
     "ret", "ret_rank", "ret_given", "sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top",
     # question words and names
-    "lex", "idf_cover", "idf_cover_own", "cover_rank", "asked_share", "literal_share", "titled", "title_share",
+    "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share", "titled", "title_share",
     "cues", "cue_rank_doc",
     # the sentence
     "size", "place", "pronoun", "year", "number", "answer_kind", "names", "new_names",
@@ -33,7 +33,7 @@ FEATURES: tuple[str, ...] = (
     "in_best", "in_anchored", "in_count", "out_best", "out_titled", "out_count", "doc_in_best", "bridge_in", "bridge_both",
     # links
     "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "degree", "adjacent",
-    "pair_cover", "pair_cover_link", "cover_gain", "redundant",
+    "pair_cover", "pair_cover_link", "pair_stem_link", "cover_gain", "redundant",
     # paths
     "path1", "path2", "path3", "path_best", "path_rank",
     # the question
@@ -44,7 +44,7 @@ FEATURES: tuple[str, ...] = (
 
 ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top", "lex", "idf_cover", "idf_cover_own", "cover_rank",
+        "sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
         "asked_share", "literal_share", "titled", "title_share", "cues", "cue_rank_doc", "doc_cover",
         "rank_in_doc_cover", "pair_cover", "pair_cover_link", "cover_gain", "answer_kind", "doc_whole_cover",
         "doc_whole_asked",
@@ -69,10 +69,9 @@ def _rank(values: Floats) -> Floats:
     return rank / max(len(values) - 1, 1)
 
 
-def _group_max(values: Floats, group: NDArray[np.int64], groups: int) -> Floats:
-    best = np.full(groups, -1e9, dtype=np.float32)
-    np.maximum.at(best, group, values)
-    return best[group]
+def _group_max(values: Floats, same: NDArray[np.bool_]) -> Floats:
+    """The maximum over the sentences of the same document."""
+    return np.where(same, values[None, :], -np.inf).max(axis=1).astype(np.float32)
 
 
 def _rank_in_group(values: Floats, same: NDArray[np.bool_]) -> Floats:
@@ -105,7 +104,10 @@ def node_features(evidence: Evidence) -> Floats:
     column["lex"] = evidence.lex
     column["idf_cover"] = cover
     column["idf_cover_own"] = cover_own
-    column["cover_rank"] = _rank(cover)
+    stem = r.query_stem.astype(np.float32) @ r.idf / idf_total
+    column["stem_cover"] = stem
+    column["stem_only"] = stem - cover
+    column["cover_rank"] = _rank(stem)
     column["asked_share"] = evidence.asked_entities / asked_total
     column["literal_share"] = evidence.literal / asked_total
     column["titled"] = titled.astype(np.float32)
@@ -113,7 +115,6 @@ def node_features(evidence: Evidence) -> Floats:
     column["cues"] = evidence.cues
     column["cue_rank_doc"] = _rank_in_group(evidence.cues + 0.01 * cover_own, same)
 
-    names = r.explicit.sum(axis=1)
     column["size"] = np.log1p(r.size)
     place = r.place % 100_000 if evidence.mode == "document" else r.place
     column["place"] = np.minimum(place, 12).astype(np.float32)
@@ -121,15 +122,13 @@ def node_features(evidence: Evidence) -> Floats:
     year, number = (r.flags & 2) > 0, (r.flags & 4) > 0
     column["year"], column["number"] = year.astype(np.float32), number.astype(np.float32)
     kind = r.question.answer
-    new = (r.explicit @ (~r.asked).astype(np.float32)) > 0
-    fits = {"date": year, "number": number, "yes-no": np.ones(n, dtype=bool)}.get(kind, new)
-    column["answer_kind"] = fits.astype(np.float32)
-    column["names"] = names
-    column["new_names"] = r.explicit @ (~r.asked).astype(np.float32)
+    column["answer_kind"] = evidence.answer_kind.astype(np.float32)
+    column["names"] = r.named
+    column["new_names"] = r.named - evidence.literal
 
-    doc_ret = _group_max(ret, doc, docs)
+    doc_ret = _group_max(ret, same)
     column["doc_ret"] = doc_ret
-    column["doc_cover"] = _group_max(cover, doc, docs)
+    column["doc_cover"] = _group_max(cover, same)
     count = np.bincount(doc, minlength=docs).astype(np.float32)
     column["doc_share"] = count[doc] / n
     column["doc_rank"] = (doc_ret[None, :] > doc_ret[:, None]).astype(np.float32) @ (1.0 / count[doc])
@@ -199,7 +198,7 @@ def _mention_features(
     column["out_best"] = (names * base[None, :]).max(axis=1, initial=0.0)
     column["out_titled"] = (names & titled[None, :]).any(axis=1).astype(np.float32)
     column["out_count"] = names.sum(axis=1).astype(np.float32)
-    column["doc_in_best"] = _group_max(np.asarray(column["in_best"]), r.document, docs)
+    column["doc_in_best"] = _group_max(np.asarray(column["in_best"]), same)
     # the textbook bridge: an anchored sentence names this title, and the question does not
     fresh = ~titled
     bridge_in = (from_anchor & fresh[None, :]).any(axis=0)
@@ -243,6 +242,10 @@ def _link_features(
     union = (cover[:, None] + cover[None, :]) - (weighted @ has.T) / idf_total
     column["pair_cover"] = np.where(same, 0.0, union).max(axis=1, initial=0.0)
     column["pair_cover_link"] = np.where(cross, union, 0.0).max(axis=1, initial=0.0)
+    stemmed = r.query_stem.astype(np.float32)
+    either = stemmed @ r.idf / idf_total
+    joint = (either[:, None] + either[None, :]) - ((stemmed * r.idf) @ stemmed.T) / idf_total
+    column["pair_stem_link"] = np.where(cross, joint, 0.0).max(axis=1, initial=0.0)
     top = int(np.argmax(base))
     column["cover_gain"] = union[top] - cover[top]
     better = base[None, :] > base[:, None]
@@ -308,19 +311,23 @@ def unit_features(evidence: Evidence) -> Floats:
     r = evidence.reading
     units = len(r.candidates)
     split = len(FEATURES) - 11
-    filled = np.where(np.isnan(nodes[:, :split]), -9.0, nodes[:, :split])
-    best = np.full((units, split), -9.0, dtype=np.float32)
-    np.maximum.at(best, r.unit, filled)
+    # sentences stand in the order of their units: one segment each
+    starts = np.flatnonzero(np.diff(r.unit, prepend=-1))
+    present = r.unit[starts]
     size = np.bincount(r.unit, minlength=units).astype(np.float32)
-    total = np.zeros((units, split), dtype=np.float32)
-    np.add.at(total, r.unit, filled)
-    mean = total / np.maximum(size, 1.0)[:, None]
-    gone = np.isnan(nodes[:, :split]).all(axis=0)
+    own = nodes[:, :split]
+    gaps = np.isnan(own)
+    gone = gaps.all(axis=0)
+    filled = np.where(gaps, np.float32(-9.0), own)
+    best = np.full((units, split), -9.0, dtype=np.float32)
+    best[present] = np.maximum.reduceat(filled, starts, axis=0)
+    mean = np.zeros((units, split), dtype=np.float32)
+    mean[present] = np.add.reduceat(filled, starts, axis=0) / size[present, None]
     best[:, gone] = mean[:, gone] = np.nan
     covered = np.zeros((units, r.query_count.shape[1]), dtype=np.float32)
-    np.maximum.at(covered, r.unit, (r.query_count > 0).astype(np.float32))
+    covered[present] = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
     named = np.zeros((units, r.entity.shape[1]), dtype=np.float32)
-    np.maximum.at(named, r.unit, r.entity)
+    named[present] = np.maximum.reduceat(r.entity, starts, axis=0)
     whole = np.stack(
         [
             covered @ r.idf / max(float(r.idf.sum()), 1e-9),

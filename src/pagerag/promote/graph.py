@@ -18,6 +18,9 @@ from pagerag.promote.weights import Weights
 __all__ = ["ADJACENT", "KINDS", "NONE", "RELATION", "SHARED", "Links", "build_links"]
 
 NONE, ADJACENT, SHARED, RELATION = -1, 0, 1, 2
+REPEATS = 0.85
+"""Sentences that share more of the shorter one's words than this repeat each other."""
+
 KINDS = ("adjacent", "shared entity", "relation")
 
 Floats = NDArray[np.float32]
@@ -58,14 +61,19 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
     rarity = score.idf(df, n)
     same = reading.document[:, None] == reading.document[None, :]
     shared, idf_sum, df_sum, asked_sum = _trigger_sums(reading, rarity, df, same)
-    is_shared = shared > 0
+    # Two sentences that say the same in nearly the same words complete nothing: no hypothesis of support.
+    small = np.minimum(reading.size[:, None], reading.size[None, :])
+    is_shared = (shared > 0) & (reading.overlap <= REPEATS * np.maximum(small, 1.0))
     np.fill_diagonal(is_shared, False)
     sources = np.where(same, 1.0, 2.0).astype(np.float32)
 
     present = df > 0
     conf = score.confidence(shared, w)
-    spec = score.share(idf_sum, shared, float(rarity[present].max(initial=0.0)))
-    hub = score.share(df_sum, shared, float(df.max(initial=0.0)))
+    rarest = float(rarity[present].max(initial=0.0))
+    if reading.single:
+        rarest = max(rarest, float(score.idf(1, n)))
+    spec = score.share(idf_sum, shared, rarest)
+    hub = score.share(df_sum, shared, float(df.max(initial=1.0)))
     div = score.diversity(sources, w)
     noisy = score.noise(spec, conf, sources, w, paragraph=paragraph)
     asked = (asked_sum > 0) & is_shared

@@ -31,7 +31,7 @@ from pagerag.promote.features import (
 )
 from pagerag.promote.select import support_of
 from pagerag.promote.setsize import expected_f1
-from pagerag.promote.strategy import Fits, Judgement
+from pagerag.promote.strategy import Fits, Judgement, state_of
 from pagerag.promote.trees import Trees
 from pagerag.promote.weights import Weights
 from pagerag.units import Mode
@@ -59,6 +59,8 @@ class LearnedModel:
     second: Trees
     sufficiency: Trees
     neutral: Floats  # the median of each feature, for ablations
+    enough: float  # sufficiency from which the state is Enough
+    some: float  # ... and under which it is insufficient
     weights: Weights  # those of the evidence it was trained on
     about: dict[str, Any]
 
@@ -70,6 +72,8 @@ class LearnedModel:
                 "features": self.features,
                 "signals": self.signals,
                 "weights": self.weights.to_dict(),
+                "enough": self.enough,
+                "some": self.some,
                 "about": self.about,
             },
             sort_keys=True,
@@ -102,6 +106,8 @@ class LearnedModel:
                     sufficiency=Trees.from_arrays("sufficiency", arrays),
                     neutral=arrays["neutral"],
                     weights=Weights.from_dict(header["weights"], name=str(path)),
+                    enough=float(header["enough"]),
+                    some=float(header["some"]),
                     about=header["about"],
                 )
         except (OSError, KeyError, ValueError) as broken:
@@ -158,7 +164,9 @@ class LearnedStrategy:
         core = self._core(evidence, scores, fits)
         row = sufficiency_row(evidence, view, scores, core)
         odds = float(self.model.sufficiency.log_odds(row[None, :])[0])
-        return Judgement(scores, order_of_argument(evidence, view, scores, core), _sigmoid(odds))
+        sufficiency = _sigmoid(odds) if core else 0.0
+        ordered = order_of_argument(evidence, view, scores, core)
+        return Judgement(scores, ordered, sufficiency, state_of(sufficiency, self.model.enough, self.model.some))
 
     def _scores(self, evidence: Evidence, view: View) -> Floats:
         table = unit_features(evidence)

@@ -35,6 +35,7 @@ class Hypothesis:
     coherence: float
     cost: float
     bridge: float
+    alignment: float
     noise: float
 
 
@@ -45,7 +46,7 @@ class Paths:
     nodes: NDArray[np.int64]
     length: NDArray[np.int64]
     score: Floats
-    parts: Floats  # base, edges, coherence, cost, bridge, mean noise
+    parts: Floats  # base, edges, coherence, cost, bridge, alignment, mean noise
 
     def __len__(self) -> int:
         return len(self.score)
@@ -89,6 +90,8 @@ def expand_paths(
     anchored = (reading.entity @ reading.asked.astype(np.float32)) > 0
     signalled = (reading.relations & reading.question.relations) != 0
     found: list[tuple[NDArray[np.int64], Floats, Floats]] = []
+    # What each sentence covers of the question: its words by their share of idf, then its relations.
+    worth, covers = _question_parts(reading, w)
 
     start = np.argsort(-seeds, kind="stable")[: max(beam, 1)]
     nodes = start[:, None]
@@ -97,15 +100,17 @@ def expand_paths(
     coh = np.zeros(len(start), dtype=np.float32)
     noise = np.zeros(len(start), dtype=np.float32)
     marks = np.stack([anchored[start], signalled[start]])
+    covered = covers[start]
     for hops in range(max_units):
         units = hops + 1
         base = score.sentence_base(rel, units)
         mean_coh = score.coherence(coh, hops, paragraph=paragraph)
         cost = score.length_cost(hops, w, paragraph=paragraph)
         bonus = score.bridge_bonus(marks[0] & bool(bridge_question and hops), marks[1], w)
-        total = score.path_score(base, edge, mean_coh, cost, w) + bonus
-        parts = np.empty((len(nodes), 6), dtype=np.float32)
-        for column, part in enumerate((base, edge, mean_coh, cost, bonus, noise / max(hops, 1))):
+        aligned = covered @ worth
+        total = score.path_score(base, edge, mean_coh, cost, w) + bonus + aligned
+        parts = np.empty((len(nodes), 7), dtype=np.float32)
+        for column, part in enumerate((base, edge, mean_coh, cost, bonus, aligned, noise / max(hops, 1))):
             parts[:, column] = part
         found.append((nodes, total, parts))
         if units == max_units:
@@ -119,6 +124,7 @@ def expand_paths(
         guess = (rel[:, None] + relevance[None, :]) / (units + 1) + edge[:, None] + np.where(open_, step, 0.0)
         if not paragraph:
             guess = guess + w.coh * (coh[:, None] + links.pair_coh[last]) / units
+        guess = guess + np.maximum(covered[:, None, :], covers[None, :, :]) @ worth
         flat = np.where(open_, guess, -np.inf).ravel()
         width = min(beam, int(open_.sum()))
         chosen = np.argsort(-flat, kind="stable")[:width]
@@ -128,8 +134,19 @@ def expand_paths(
         coh = coh[row] + links.pair_coh[last[row], nxt]
         noise = noise[row] + links.noise[last[row], nxt]
         marks = marks[:, row] | np.stack([anchored[nxt], signalled[nxt]])
+        covered = np.maximum(covered[row], covers[nxt])
         nodes = np.concatenate([nodes[row], nxt[:, None]], axis=1)
     return _ranked(found, n)
+
+
+def _question_parts(reading: Reading, w: Weights) -> tuple[Floats, Floats]:
+    """The parts of the question (words, then relations) with their worth, and which sentence has which."""
+    bits = [bit for bit in range(64) if reading.question.relations >> bit & 1]
+    words = score.path_alignment(reading.idf / max(float(reading.idf.sum()), 1e-9), 0.0, w)
+    relations = score.path_alignment(0.0, np.full(len(bits), 1.0 / max(len(bits), 1)), w)
+    signals = (reading.relations[:, None] >> np.array(bits, dtype=np.int64)) & 1
+    covers = np.concatenate([reading.query_stem, signals], axis=1).astype(np.float32)
+    return np.concatenate([words, relations]).astype(np.float32), covers
 
 
 def _ranked(found: list[tuple[NDArray[np.int64], Floats, Floats]], n: int) -> Paths:

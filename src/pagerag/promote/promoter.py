@@ -23,7 +23,7 @@ from pagerag.promote.strategy import FormulaStrategy, Strategy
 from pagerag.promote.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer
-from pagerag.units import Candidate, Mode, Pool, Relation, State
+from pagerag.units import Candidate, Mode, Pool, Relation
 
 __all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
 
@@ -166,7 +166,7 @@ class Promoter:
             order=tuple(order),
             core_places=tuple(order[i] for i in core),
             context_places=tuple(order[i] for i in context),
-            state=_state(judgement.sufficiency, core, evidence.weights),
+            state=judgement.state,
         )
 
     def evidence(
@@ -326,13 +326,6 @@ def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
         return missing, value, candidate.text, candidate.title or "", candidate.id
 
     return sorted(range(len(candidates)), key=key)
-
-
-def _state(sufficiency: float, core: tuple[int, ...], w: Weights) -> State:
-    """The state is read off the sufficiency."""
-    if not core or sufficiency < w.some:
-        return "insufficient"
-    return "enough" if sufficiency >= w.enough else "ambiguous"
 
 
 def _promote_batch(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ MAX_NODES = 240
 those that the best of them name, so that the work is bounded whatever the pool."""
 
 _CASELESS = 8
+_STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -49,11 +51,14 @@ class Reading:
     flags: Ints  # n: see Analysis.flags
     query_count: Floats  # n x Q: how often the sentence (with its title) has each question token
     query_own: Bools  # n x Q: the sentence itself, without its title, has the token
+    query_stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: idf of each question token over the nodes
-    names: tuple[str, ...]  # E: display name
+    names: tuple[str, ...]  # E: display name of each entity that two sentences, a title or the question share
     keys: tuple[str, ...]  # E: key
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
+    named: Floats  # n: how many entities the sentence names, those that nothing else names included
+    single: tuple[tuple[int, str, str], ...]  # (node, key, display name) of the entities that one sentence has
     own: Ints  # n: the entity that is the document's title, or -1
     asked: Bools  # E: the question names the entity
     is_title: Bools  # E: the entity is the title of a document in the pool
@@ -79,9 +84,10 @@ def read_pool(
     keep = _narrow(rows, asked, prior)
     if keep is not None:
         rows = rows.take(keep)
-    count, own_count, idf = _query_counts(rows, asked.tokens)
+    words = _Words(rows)
+    count, own_count, stems, idf = _query_counts(rows, words, asked.tokens)
     names = _Names(rows, candidates, asked, _stated_by(candidates, relations))
-    explicit, entity, own = names.incidence(rows)
+    explicit, entity, own, named = names.incidence(rows)
     return Reading(
         question=asked,
         candidates=tuple(candidates),
@@ -91,22 +97,25 @@ def read_pool(
         document=np.array(rows.document, dtype=np.int64),
         place=np.array(rows.place, dtype=np.int64),
         tokens=tuple(rows.tokens),
-        size=np.array([len(set(row)) for row in rows.tokens], dtype=np.float32),
+        size=words.size,
         relations=np.array(rows.relations, dtype=np.int64),
         flags=np.array(rows.flags, dtype=np.int64),
         query_count=count,
         query_own=own_count,
+        query_stem=stems,
         idf=idf,
         names=tuple(names.display.values()),
         keys=tuple(names.display),
         explicit=explicit,
         entity=entity,
+        named=named,
+        single=names.single,
         own=own,
         asked=names.asked_mask(),
         is_title=names.title_mask(),
         title_share=_title_share(rows, asked.tokens),
         stated=names.stated(rows),
-        overlap=_overlap(rows.tokens),
+        overlap=words.overlap(),
     )
 
 
@@ -181,46 +190,94 @@ def _narrow(rows: _Rows, asked: Question, prior: Floats | None) -> list[int] | N
     )
     if prior is not None:
         relevance += 2.0 * prior[np.array(rows.unit)]
-    ranked = np.argsort(-relevance, kind="stable")
-    keep = dict.fromkeys(int(i) for i in ranked[: MAX_NODES // 2])
-    named = {key for i in list(keep)[: MAX_NODES // 6] for key in rows.entities[i]}
-    for i in ranked[MAX_NODES // 2 :]:
-        if len(keep) >= MAX_NODES:
-            break
+    ranked = [int(i) for i in np.argsort(-relevance, kind="stable")]
+    # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice.
+    said: set[tuple[int, tuple[str, ...]]] = set()
+    heard: set[int] = set()
+    first, later = [], []
+    for i in ranked:
+        unit, key = rows.unit[i], (rows.unit[i], rows.tokens[i])
+        if key in said:
+            continue
+        said.add(key)
+        (later if unit in heard else first).append(i)
+        heard.add(unit)
+    best = first[: MAX_NODES // 2]
+    named = {key for i in best[: MAX_NODES // 6] for key in rows.entities[i]}
+    place = {i: order for order, i in enumerate(ranked)}
+    rest = sorted([*first[MAX_NODES // 2 :], *later], key=place.__getitem__)
+
+    def reached(i: int) -> bool:
         title = rows.titles[rows.document[i]]
-        if (title is not None and title[0] in named) or not named.isdisjoint(rows.entities[i]):
-            keep[int(i)] = None
-    for i in ranked[MAX_NODES // 2 :]:
+        return (title is not None and title[0] in named) or not named.isdisjoint(rows.entities[i])
+
+    keep = dict.fromkeys(best)
+    keep.update(dict.fromkeys([i for i in rest if reached(i)][: MAX_NODES // 4]))
+    for i in rest:
         if len(keep) >= MAX_NODES:
             break
-        keep[int(i)] = None
+        keep[i] = None
     return sorted(keep)
 
 
-def _query_counts(rows: _Rows, tokens: tuple[str, ...]) -> tuple[Floats, Bools, Floats]:
-    """How often each node has each question token: with its title, without it; and the tokens' idf."""
-    index = {token: i for i, token in enumerate(dict.fromkeys(tokens))}
-    nodes, columns = [], []
-    for node, row in enumerate(rows.tokens):
-        for token in row:
-            column = index.get(token)
-            if column is not None:
-                nodes.append(node)
-                columns.append(column)
-    shape = (len(rows.tokens), len(index))
-    count = np.zeros(shape, dtype=np.float32)
-    np.add.at(count, (nodes, columns), 1.0)
-    own = count > 0
-    titled = np.zeros((max(len(rows.title_tokens), 1), len(index)), dtype=np.float32)
-    for document, title in enumerate(rows.title_tokens):
-        for token in title:
-            column = index.get(token)
-            if column is not None:
-                titled[document, column] += 1.0
-    count += titled[rows.document]
+class _Words:
+    """The pool's words as numbers: one entry per occurrence in titles (first) and sentences (after them)."""
+
+    __slots__ = ("first", "index", "nodes", "row", "size", "unique", "word")
+
+    def __init__(self, rows: _Rows) -> None:
+        self.first = len(rows.title_tokens)
+        self.nodes = len(rows.tokens)
+        lists = [*rows.title_tokens, *rows.tokens]
+        flat = list(chain.from_iterable(lists))
+        self.index = {word: place for place, word in enumerate(dict.fromkeys(flat))}
+        self.word = np.fromiter(map(self.index.__getitem__, flat), dtype=np.int64, count=len(flat))
+        self.row = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
+        width = max(len(self.index), 1)
+        inside = self.row >= self.first
+        pairs = np.unique((self.row[inside] - self.first) * width + self.word[inside])
+        self.unique = (pairs // width, pairs % width)  # node, word: each pair once
+        self.size = np.bincount(self.unique[0], minlength=self.nodes).astype(np.float32)
+
+    def counts(self, column: Ints, columns: int) -> Floats:
+        """How often each title and sentence has words of each column; ``column`` maps words, -1: none."""
+        place = column[self.word] if len(self.word) else self.word
+        hit = place >= 0
+        flat = np.bincount(self.row[hit] * columns + place[hit], minlength=(self.first + self.nodes) * columns)
+        return flat.reshape(-1, columns).astype(np.float32)
+
+    def overlap(self) -> Floats:
+        """|Tok(s_i) ∩ Tok(s_j)| for all pairs. A word of one sentence cannot be shared: it gets no column."""
+        node, word = self.unique
+        shared = np.bincount(word, minlength=max(len(self.index), 1)) > 1
+        column = np.cumsum(shared) - 1
+        keep = shared[word]
+        incidence = np.zeros((self.nodes, max(int(shared.sum()), 1)), dtype=np.float32)
+        incidence[node[keep], column[word[keep]]] = 1.0
+        return incidence @ incidence.T
+
+
+def _query_counts(rows: _Rows, words: _Words, tokens: tuple[str, ...]) -> tuple[Floats, Bools, Bools, Floats]:
+    """How often each node has each question token: with its title, without it; whether it has a word of
+    the token's stem; and the tokens' idf."""
+    asked = list(dict.fromkeys(tokens))
+    exact = np.full(max(len(words.index), 1), -1, dtype=np.int64)
+    for place, token in enumerate(asked):
+        known = words.index.get(token)
+        if known is not None:
+            exact[known] = place
+    stems = {stem: place for place, stem in enumerate(dict.fromkeys(token[:_STEM] for token in asked))}
+    find = stems.get
+    alike = np.array([find(word[:_STEM], -1) for word in words.index] or [-1], dtype=np.int64)
+    both = words.counts(exact, len(asked))
+    near = words.counts(alike, len(stems))[:, [stems[token[:_STEM]] for token in asked]] > 0
+    document = np.array(rows.document, dtype=np.int64)
+    own = both[words.first :]
+    count = own + both[document]
+    stem = near[words.first :] | near[document]
     seen = (count > 0).sum(axis=0)
-    idf = np.log((1.0 + shape[0]) / (1.0 + seen)) + 1.0
-    return count, own, idf.astype(np.float32)
+    idf = np.log((1.0 + len(count)) / (1.0 + seen)) + 1.0
+    return count, own > 0, stem, idf.astype(np.float32)
 
 
 def _title_share(rows: _Rows, tokens: tuple[str, ...]) -> Floats:
@@ -229,28 +286,6 @@ def _title_share(rows: _Rows, tokens: tuple[str, ...]) -> Floats:
         sum(token in wanted for token in title) / len(title) if title else 0.0 for title in rows.title_tokens
     ]
     return np.array([share[document] for document in rows.document], dtype=np.float32)
-
-
-def _overlap(tokens: Sequence[tuple[str, ...]]) -> Floats:
-    """|Tok(s_i) ∩ Tok(s_j)| for all pairs. Words of a single sentence cannot be shared: they get no column."""
-    first: dict[str, int] = {}
-    column: dict[str, int] = {}
-    nodes: list[int] = []
-    columns: list[int] = []
-    for node, row in enumerate(tokens):
-        for token in set(row):
-            earlier = first.setdefault(token, node)
-            if earlier != node:
-                place = column.get(token)
-                if place is None:
-                    place = column[token] = len(column)
-                    nodes.append(earlier)
-                    columns.append(place)
-                nodes.append(node)
-                columns.append(place)
-    incidence = np.zeros((len(tokens), max(len(column), 1)), dtype=np.float32)
-    incidence[nodes, columns] = 1.0
-    return incidence @ incidence.T
 
 
 class _Names:
@@ -269,21 +304,28 @@ class _Names:
         self.display: dict[str, str] = {}
         self.index: dict[str, int] = {}
         self.titles = set(titles)
-        resolve = self.gazetteer.resolve
-        titles_in = self.gazetteer.titles_in
-        rare = _rare_words(rows)
-        given = _given_names(rows, candidates, relations)
         self.relations = relations
-        self.named: list[dict[int, None]] = []
+        self.names_of: list[dict[int, None]] = []
+        self.single: tuple[tuple[int, str, str], ...] = ()
         for document, title in enumerate(rows.titles):
             if title is not None and title[0]:
                 self._add(title[0], rows.title_names[document])
-        for node, (keys, surfaces) in enumerate(zip(rows.entities, rows.surfaces, strict=True)):
-            ids: dict[int, None] = {}
-            for key, surface in zip(keys, surfaces, strict=True):
-                ids[self._add(resolve(key, surface), surface)] = None
-            for title_key in titles_in(rows.tokens[node]):
-                ids[self._add(title_key, title_key)] = None
+        self._name_nodes(rows, candidates)
+        self.asked = self._asked(asked)
+
+    def _name_nodes(self, rows: _Rows, candidates: Sequence[Candidate]) -> None:
+        resolve, titles_in = self.gazetteer.resolve, self.gazetteer.titles_in
+        rare = _rare_words(rows)
+        given = _given_names(rows, candidates, self.relations)
+        known: dict[str, int] = {}
+        for node, keys in enumerate(rows.entities):
+            for place, key in enumerate(keys):
+                if key not in known:
+                    surface = rows.surfaces[node][place]
+                    known[key] = self._add(resolve(key, surface), surface)
+            ids = dict.fromkeys([known[key] for key in keys])
+            for title in titles_in(rows.tokens[node]):
+                ids[self.index[title]] = None
             if rare and rows.flags[node] & _CASELESS:
                 for token in rows.tokens[node]:
                     if token in rare:
@@ -292,8 +334,7 @@ class _Names:
                 key = name_key(surface)
                 if key:
                     ids[self._add(resolve(key, surface), surface)] = None
-            self.named.append(ids)
-        self.asked = self._asked(asked)
+            self.names_of.append(ids)
 
     def _add(self, key: str, surface: str) -> int:
         index = self.index.get(key)
@@ -318,21 +359,42 @@ class _Names:
                     found.add(index)
         return found
 
-    def incidence(self, rows: _Rows) -> tuple[Floats, Floats, Ints]:
-        """Which node names which entity; the same with each document's title added; the title's entity."""
-        shape = (len(rows.unit), max(len(self.index), 1))
-        explicit = np.zeros(shape, dtype=np.float32)
-        for node, ids in enumerate(self.named):
-            if ids:
-                explicit[node, list(ids)] = 1.0
-        of_document = [
-            self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles
-        ]
-        own = np.array([of_document[document] for document in rows.document], dtype=np.int64)
+    def incidence(self, rows: _Rows) -> tuple[Floats, Floats, Ints, Floats]:
+        """Which node names which entity; the same with each document's title added; the title's entity; how
+        many entities each node names.
+
+        Only entities that can link or anchor get a column: most names of a pool occur once.
+        """
+        count = len(rows.unit)
+        nodes = np.repeat(np.arange(count), [len(ids) for ids in self.names_of])
+        flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=len(nodes))
+        total = len(self.index)
+        links = np.bincount(flat, minlength=total) > 1
+        titles = [self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles]
+        links[[title for title in titles if title >= 0]] = True
+        links[sorted(self.asked)] = True
+        for relation in self.relations:
+            links[[end for end in self._ends(relation[0]) if end is not None]] = True
+        column = np.where(links, np.cumsum(links) - 1, -1)
+        keep = links[flat]
+        width = max(int(links.sum()), 1)
+        explicit = np.zeros((count, width), dtype=np.float32)
+        explicit[nodes[keep], column[flat[keep]]] = 1.0
+        of_document = np.array([column[title] if title >= 0 else -1 for title in titles], dtype=np.int64)
+        own = of_document[rows.document]
         entity = explicit.copy()
         titled = np.nonzero(own >= 0)[0]
         entity[titled, own[titled]] = 1.0
-        return explicit, entity, own
+        pairs = list(self.display.items())
+        self.single = tuple(
+            (int(node), *pairs[name]) for node, name in zip(nodes[~keep].tolist(), flat[~keep].tolist(), strict=True)
+        )
+        self.display = {key: name for (key, name), link in zip(pairs, links.tolist(), strict=True) if link}
+        self.index = {key: place for place, key in enumerate(self.display)}
+        self.asked = {int(column[place]) for place in self.asked}
+        named = np.bincount(nodes, minlength=count).astype(np.float32)
+        self.names_of = [{int(column[name]): None for name in ids if links[name]} for ids in self.names_of] if self.relations else []
+        return explicit, entity, own, named
 
     def asked_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
@@ -348,16 +410,19 @@ class _Names:
         """The given relations whose two ends the pool names, with the nodes that state each."""
         found = []
         for relation, units in self.relations:
-            head, tail = (self._find(surface) for surface in (relation.head, relation.tail))
+            head, tail = self._ends(relation)
             if head is None or tail is None or head == tail:
                 continue
             nodes = tuple(
                 node
                 for node, unit in enumerate(rows.unit)
-                if unit in units and (head in self.named[node] or tail in self.named[node])
+                if unit in units and (head in self.names_of[node] or tail in self.names_of[node])
             )
             found.append((head, tail, relation, nodes))
         return tuple(found)
+
+    def _ends(self, relation: Relation) -> tuple[int | None, int | None]:
+        return self._find(relation.head), self._find(relation.tail)
 
     def _find(self, surface: str) -> int | None:
         key = name_key(surface)

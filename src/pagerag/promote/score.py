@@ -24,6 +24,7 @@ __all__ = [
     "literal_bonus",
     "noise",
     "pair_coherence",
+    "path_alignment",
     "path_score",
     "reliability",
     "seed_score",
@@ -78,18 +79,27 @@ def literal_bonus(literal: ArrayLike, w: Weights) -> Array:
 
 
 def seed_score(
-    relevance: ArrayLike, cues: ArrayLike, literal: ArrayLike, w: Weights, titled: ArrayLike = 0.0
+    relevance: ArrayLike,
+    cues: ArrayLike,
+    literal: ArrayLike,
+    w: Weights,
+    titled: ArrayLike = 0.0,
+    lead: ArrayLike = 0.0,
+    kind: ArrayLike = 0.0,
 ) -> Array:
     """seed(q, s) = sent_rel(q, s) + rel_boost(q, s) + literal(q, s) (A.2, seed-score).
 
     ``cues`` is the number of relation cues the sentence shares with the question, bounded by two;
-    ``titled`` whether the question names the sentence's document.
+    ``titled`` whether the question names the sentence's document, ``lead`` whether the sentence opens it,
+    ``kind`` whether the sentence holds the kind of answer asked for.
     """
     boost = w.rel_boost * np.minimum(np.asarray(cues, dtype=np.float32), 2.0)
     return (
         np.asarray(relevance, dtype=np.float32)
         + boost
         + w.title_boost * np.asarray(titled, dtype=np.float32)
+        + w.lead_boost * np.asarray(lead, dtype=np.float32)
+        + w.kind_boost * np.asarray(kind, dtype=np.float32)
         + literal_bonus(literal, w)
     )
 
@@ -191,6 +201,15 @@ def bridge_bonus(anchored: ArrayLike, signalled: ArrayLike, w: Weights) -> Array
     """The bounded bonus of a bridge question's path: one sentence mentions a question entity, another
     carries a relation signal (A.4)."""
     return w.bridge * (np.asarray(anchored, dtype=bool) & np.asarray(signalled, dtype=bool)).astype(np.float32)
+
+
+def path_alignment(covered: ArrayLike, signalled: ArrayLike, w: Weights) -> Array:
+    """What the path as a whole says to the question: the share of its words, by idf, and of its relations.
+
+    Beyond the paper: the mean of sent_rel over a path cannot tell two sentences that complete each other
+    from two that repeat each other; their union can.
+    """
+    return w.path_cover * np.asarray(covered) + w.path_cues * np.asarray(signalled)
 
 
 def path_score(base: ArrayLike, edges: ArrayLike, coh: ArrayLike, cost: float, w: Weights) -> Array:

@@ -45,21 +45,22 @@ class Selection:
 def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
     """Support(S, q) in [0, 1], from the retrieved text and the graph alone.
 
-    Half of it is how much of the question is covered, words weighted by idf and entities alike; the other
-    half is whether the set holds together and says something that the question does not: a connected
-    pair with a name, or a date, or a number that could be the answer.
+    Most of it is how much of the question is covered, words weighted by idf and entities alike; the rest
+    is whether the set holds together (for a comparison: whether all that is compared is there) and says
+    something that the question does not: a name, a date or a number that could be the answer.
     """
     if not nodes:
         return 0.0
     chosen = list(nodes)
-    covered = (reading.query_count[chosen] > 0).any(axis=0)
+    covered = reading.query_stem[chosen].any(axis=0)
     words = float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9))
     asked = reading.asked
     entities = 1.0
     if asked.any():
         entities = float((reading.entity[chosen].any(axis=0) & asked).sum() / asked.sum())
+    # Things to compare need not be connected: there it counts that none of them is missing.
+    joined = _connected(links, chosen) if reading.question.form == "bridge" else entities
     cover = 0.6 * words + 0.4 * entities
-    joined = _connected(links, chosen)
     return float(np.clip(0.6 * cover + 0.25 * joined + 0.15 * _answers(reading, chosen), 0.0, 1.0))
 
 
@@ -80,8 +81,8 @@ def _answers(reading: Reading, nodes: list[int]) -> float:
         return float(any(reading.flags[node] & 2 for node in nodes))
     if kind == "number":
         return float(any(reading.flags[node] & 4 for node in nodes))
-    new = reading.explicit[nodes].any(axis=0) & ~reading.asked
-    return float(new.any())
+    asked = reading.explicit[nodes] @ reading.asked.astype(np.float32)
+    return float((reading.named[nodes] > asked).any())
 
 
 def select_minimal(
@@ -157,10 +158,10 @@ def _marginal_support(
     scale: float,
 ) -> float:
     """Δsupport(π | S): new question coverage, path score, source diversity, connection to what is there."""
-    covers = reading.query_count[new].any(axis=0)
+    covers = reading.query_stem[new].any(axis=0)
     names = reading.entity[new].any(axis=0) & reading.asked
     if chosen:
-        covers = covers & ~reading.query_count[chosen].any(axis=0)
+        covers = covers & ~reading.query_stem[chosen].any(axis=0)
         names = names & ~reading.entity[chosen].any(axis=0)
     words = float(reading.idf[covers].sum() / max(float(reading.idf.sum()), 1e-9))
     entities = float(names.sum() / max(int(reading.asked.sum()), 1))

@@ -13,9 +13,9 @@ from pagerag.promote.documents import document_scores
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.select import Decision, select_minimal, support_of
 from pagerag.promote.weights import Weights
-from pagerag.units import Mode
+from pagerag.units import Mode, State
 
-__all__ = ["FormulaStrategy", "Judgement", "Strategy"]
+__all__ = ["FormulaStrategy", "Judgement", "Strategy", "state_of"]
 
 Floats = NDArray[np.float32]
 Fits = Callable[[set[int]], bool]
@@ -32,7 +32,15 @@ class Judgement:
     scores: Floats
     core: tuple[int, ...]
     sufficiency: float
+    state: State
     decisions: tuple[Decision, ...] = ()
+
+
+def state_of(sufficiency: float, enough: float, some: float) -> State:
+    """The state is read off the sufficiency."""
+    if sufficiency < some:
+        return "insufficient"
+    return "enough" if sufficiency >= enough else "ambiguous"
 
 
 class Strategy(Protocol):
@@ -67,7 +75,8 @@ class FormulaStrategy:
         inside = set(core)
         nodes = [node for node, unit in enumerate(evidence.reading.unit.tolist()) if unit in inside]
         sufficiency = support_of(evidence.reading, evidence.links, nodes)
-        return Judgement(scores, core, sufficiency, decisions)
+        w = evidence.weights
+        return Judgement(scores, core, sufficiency, state_of(sufficiency, w.enough, w.some), decisions)
 
     def _scores(self, evidence: Evidence) -> Floats:
         if not self.support_scoring:

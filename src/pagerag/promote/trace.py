@@ -68,6 +68,7 @@ class SupportPath:
     coherence: float
     length_cost: float
     bridge_bonus: float
+    alignment: float
     edges: tuple[Edge, ...]
     verdict: str
     reason: str
@@ -78,6 +79,7 @@ class SupportPath:
             "rank": self.rank, "units": [unit.id for unit in self.units], "sentences": list(self.sentences),
             "score": self.score, "sent_base": self.sent_base, "edge_sum": self.edge_sum,
             "coherence": self.coherence, "length_cost": self.length_cost, "bridge_bonus": self.bridge_bonus,
+            "alignment": self.alignment,
             "edges": [edge.to_dict() for edge in self.edges], "verdict": self.verdict, "reason": self.reason,
         }  # fmt: skip
 
@@ -169,6 +171,7 @@ def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath
                 coherence=round(path.coherence, 4),
                 length_cost=round(path.cost, 4),
                 bridge_bonus=round(path.bridge, 4),
+                alignment=round(path.alignment, 4),
                 edges=tuple(
                     edge_between(evidence, a, b) for a, b in zip(path.nodes, path.nodes[1:], strict=False)
                 ),

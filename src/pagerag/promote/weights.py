@@ -30,15 +30,17 @@ class Weights:
     """
 
     # A.2 relevance and seeds
-    w_lex: float = _weight(0.5, 0, 2, "w_l: weight of Lex(q, s) in sent_rel")
-    w_ent: float = _weight(0.3, 0, 2, "w_e: weight of ent_overlap(q, s) in sent_rel")
-    w_ret: float = _weight(0.3, 0, 2, "weight of the retriever's own normalised score in sent_rel")
+    w_lex: float = _weight(0.2, 0, 2, "w_l: weight of Lex(q, s) in sent_rel")
+    w_ent: float = _weight(0.1, 0, 2, "w_e: weight of ent_overlap(q, s) in sent_rel")
+    w_ret: float = _weight(0.51, 0, 2, "weight of the retriever's own normalised score in sent_rel")
     w_vec: float = _weight(0.0, 0, 2, "weight of the vector similarity in sent_rel, where vectors are given")
     w_sup: float = _weight(0.0, 0, 4, "weight of a support encoder's judgement in sent_rel, where one is given")
-    lit_cap: float = _weight(0.3, 0, 1, "τ_lit: bound of the literal-entity bonus")
+    lit_cap: float = _weight(0.54, 0, 1, "τ_lit: bound of the literal-entity bonus")
     lit_step: float = _weight(0.15, 0, 1, "λ_lit: bonus per question entity found literally")
-    rel_boost: float = _weight(0.1, 0, 1, "bonus per shared relation cue (soft relation intent)")
-    title_boost: float = _weight(0.1, 0, 1, "bonus when the question names the unit's document")
+    rel_boost: float = _weight(0.3, 0, 1, "bonus per shared relation cue (soft relation intent)")
+    title_boost: float = _weight(0.34, 0, 1, "bonus when the question names the unit's document")
+    lead_boost: float = _weight(0.1, 0, 1, "bonus of a document's opening sentence, which says what it is about")
+    kind_boost: float = _weight(0.1, 0, 1, "bonus of a sentence that holds the kind of answer asked for")
     # A.3 metadata
     conf_base: float = _weight(0.4, 0, 1, "b0: confidence of a shared-entity edge with no trigger")
     conf_step: float = _weight(0.2, 0, 1, "b1: confidence per trigger")
@@ -59,16 +61,18 @@ class Weights:
     alpha: float = _weight(0.4, 0, 3, "α: edge relevance")
     beta: float = _weight(0.15, 0, 3, "β: edge reliability")
     gamma: float = _weight(0.2, 0, 3, "γ: specificity")
-    delta: float = _weight(0.2, 0, 3, "δ: hubness")
+    delta: float = _weight(0.63, 0, 3, "δ: hubness")
     eta: float = _weight(0.2, 0, 3, "η: noise")
     query_edge: float = _weight(0.1, 0, 2, "boost of an edge whose trigger the question names")
     query_hub: float = _weight(0.5, 0, 1, "how much of the hub penalty such an edge is spared")
-    name_edge: float = _weight(0.2, 0, 2, "boost of an edge along which one unit names the other's document")
-    coh: float = _weight(0.2, 0, 3, "λ_coh: path coherence")
+    name_edge: float = _weight(0.34, 0, 2, "boost of an edge along which one unit names the other's document")
+    coh: float = _weight(0.56, 0, 3, "λ_coh: path coherence")
     coh_ent: float = _weight(0.5, 0, 1, "ω_e: entity overlap in pair coherence")
     coh_lex: float = _weight(0.5, 0, 1, "ω_l: lexical overlap in pair coherence")
-    length: float = _weight(0.1, 0, 1, "μ: cost of each edge after the first (standard mode)")
+    length: float = _weight(0.21, 0, 1, "μ: cost of each edge after the first (standard mode)")
     hop_bonus: float = _weight(0.1, 0, 1, "μ_p: bonus per edge up to two (paragraph mode)")
+    path_cover: float = _weight(1.64, 0, 3, "question words that the path covers as a whole, by idf")
+    path_cues: float = _weight(0.2, 0, 3, "relations of the question that the path signals as a whole")
     bridge: float = _weight(0.2, 0, 1, "bonus of a path that bridges from a question entity to a relation")
     # 3.5, A.6 aggregation to documents
     d_best: float = _weight(1.0, 0, 3, "document score: its best sentence")
@@ -79,12 +83,12 @@ class Weights:
     d_length: float = _weight(0.05, 0, 1, "document score: penalty of length")
     # 3.4, A.5 selection
     u_path: float = _weight(0.5, 0, 3, "Δsupport: the path's own score")
-    u_cover: float = _weight(1.0, 0, 3, "Δsupport: newly covered question words, by idf")
-    u_entity: float = _weight(0.5, 0, 3, "Δsupport: newly covered question entities")
-    u_source: float = _weight(0.1, 0, 2, "Δsupport: a new document")
-    u_link: float = _weight(0.3, 0, 2, "Δsupport: the path touches what is already selected")
+    u_cover: float = _weight(1.26, 0, 3, "Δsupport: newly covered question words, by idf")
+    u_entity: float = _weight(0.7, 0, 3, "Δsupport: newly covered question entities")
+    u_source: float = _weight(0.64, 0, 2, "Δsupport: a new document")
+    u_link: float = _weight(1.08, 0, 2, "Δsupport: the path touches what is already selected")
     c_unit: float = _weight(0.4, 0, 3, "Δcost: each new unit")
-    c_overlap: float = _weight(0.4, 0, 3, "Δcost: words repeated from what is selected")
+    c_overlap: float = _weight(0.63, 0, 3, "Δcost: words repeated from what is selected")
     c_noise: float = _weight(0.2, 0, 2, "Δcost: mean noise of the path's edges")
     enough: float = _weight(0.75, 0, 2, "support at which the state is Enough")
     some: float = _weight(0.2, 0, 1, "support under which the state is insufficient")
@@ -153,8 +157,8 @@ class Weights:
 
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "w_lex", "w_ent", "w_ret", "w_vec", "w_sup", "alpha", "lit_cap", "rel_boost", "title_boost",
-        "query_edge", "bridge",
+        "w_lex", "w_ent", "w_ret", "w_vec", "w_sup", "alpha", "lit_cap", "rel_boost", "title_boost", "kind_boost",
+        "query_edge", "bridge", "path_cover", "path_cues", "u_cover", "u_entity",
     ),
     "provenance_reliability": ("beta", "rel_div", "rel_conf", "noise_conf", "noise_div", "u_source"),
     "bridge_specificity": ("gamma", "delta", "query_hub", "noise_spec", "adj_spec", "adj_hub"),

@@ -116,16 +116,14 @@ class Analyzer:
             sentence = text[start:end]
             words = all_words(sentence)
             row = tuple([word for word in words if word not in STOP_WORDS]) or tuple(words)
-            names: dict[str, str] = {}
-            for surface in extract(sentence.lstrip() if whole else sentence):
-                key = name_key(surface)
-                if key and key not in names:
-                    names[key] = surface
+            # reversed, so that the first spelling of a name stands
+            names = {name_key(surface): surface for surface in reversed(extract(sentence.strip()))}
+            names.pop("", None)
             tokens.append(row)
-            entities.append(tuple(names))
-            surfaces.append(tuple(names.values()))
+            entities.append(tuple(reversed(names)))
+            surfaces.append(tuple(reversed(names.values())))
             relations.append(relation_mask(row))
-            flags.append(_flags(sentence, words))
+            flags.append(_flags(sentence, words, bool(names)))
         return Analysis(
             tuple(spans),
             tuple(tokens),
@@ -142,12 +140,13 @@ class Analyzer:
         return [self.analyze(text, whole=whole) for text in texts]
 
 
-def _flags(sentence: str, words: list[str]) -> int:
+def _flags(sentence: str, words: list[str], named: bool) -> int:
     flag = _PRONOUN if words and words[0] in PRONOUNS else 0
     if _HAS_DIGIT(sentence):
         flag |= _NUMBER
         if _HAS_YEAR(sentence):
             flag |= _YEAR
-    if _HAS_CAPITAL(sentence) is None and sentence == sentence.lower():
+        named = False  # a number is a name without a capital
+    if not named and _HAS_CAPITAL(sentence) is None and sentence == sentence.lower():
         flag |= _CASELESS
     return flag

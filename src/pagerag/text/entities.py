@@ -31,46 +31,48 @@ def _upper_case() -> str:
 
 _U = _upper_case()
 _JOINERS = "|".join(NAME_JOINERS.split())
-_ASCII_NAME = (
+# No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and harmless.
+_ASCII_NAME = re.compile(
     r"[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
-)
-_ANY_NAME = (
+).findall
+_ANY_NAME = re.compile(
     rf"[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
-)
-_QUOTED = r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
-_NUMBER = r"\d[\d,.]*\d"
-_ASCII_MENTION = re.compile(rf"(?<![\w]){_ASCII_NAME}|{_QUOTED}|(?<![\w.])(?:{_NUMBER})")
-_ANY_MENTION = re.compile(rf"(?<![\w]){_ANY_NAME}|{_QUOTED}|(?<![\w.])(?:{_NUMBER})")
-_OPENERS = "\"“«「『《"
+).findall
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d").findall
+_QUOTED = re.compile(
+    r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
+).findall
+_HAS_QUOTE = re.compile(r"[\"“«「『《]").search
+_HAS_DIGIT = re.compile(r"\d\d").search
+_TAIL = ".'’-&"
 
 
 def extract_entities(text: str) -> list[str]:
-    """The entities that ``text`` (one sentence) names, as spelled there, in order of appearance.
+    """The entities that ``text`` (one sentence) names, as spelled there: names, then numbers, then titles
+    in quotes, each in order of appearance.
 
     A capital at the head of a sentence proves little, so a lone opening word counts only when it is
     neither a stop word nor a relation cue ("Directed by ...").
     """
     found: list[str] = []
-    pattern = _ASCII_MENTION if text.isascii() else _ANY_MENTION
-    for match in pattern.finditer(text):
-        surface = match.group()
-        first = surface[0]
-        if first in _OPENERS:
-            surface = surface[1:-1].strip(" ,.;:!?")
-            if surface.count(" ") >= MAX_NAME_TOKENS:
+    for surface in _ASCII_NAME(text) if text.isascii() else _ANY_NAME(text):
+        if surface[-1] in _TAIL:
+            surface = surface.rstrip(_TAIL)
+        if surface[-2:] in {"'s", "’s"}:
+            surface = surface[:-2]
+        if " " not in surface:
+            lower = surface.lower()
+            if lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface)):
                 continue
-        elif first.isdigit():
-            surface = surface.rstrip(".,")
-        else:
-            surface = surface.rstrip(".'’-&")
-            if surface.endswith(("'s", "’s")):
-                surface = surface[:-2]
-            if " " not in surface:
-                lower = surface.lower()
-                if lower in STOP_WORDS or (not match.start() and lower in RELATION_OF):
-                    continue
-        if surface:
-            found.append(surface)
+        found.append(surface)
+    if _HAS_DIGIT(text) is not None:
+        dated = " ".join(found)  # a number that belongs to a name is not one of its own: "April 1943"
+        found += [number for number in _NUMBER(text) if number not in dated]
+    if _HAS_QUOTE(text) is not None:
+        for quoted in _QUOTED(text):
+            surface = quoted[1:-1].strip(" ,.;:!?")
+            if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in found:
+                found.append(surface)
     return found
 
 
@@ -79,4 +81,13 @@ def name_key(surface: str) -> str:
 
     Empty when nothing is left to tell it by (a name of stop words alone, or punctuation).
     """
-    return " ".join([word for word in all_words(surface) if word not in STOP_WORDS][:MAX_NAME_TOKENS])
+    if surface.isascii():
+        lower = surface.lower()
+        if lower.isalnum():  # most names are one plain word or several; the pattern is for the others
+            return "" if lower in STOP_WORDS else lower
+        words = lower.split(" ")
+        if not "".join(words).isalnum():
+            words = all_words(surface)
+    else:
+        words = all_words(surface)
+    return " ".join([word for word in words if word not in STOP_WORDS][:MAX_NAME_TOKENS])

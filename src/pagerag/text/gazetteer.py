@@ -85,6 +85,8 @@ class Gazetteer:
         """The titles of two words or more that stand in ``tokens``, whatever their case."""
         found: list[str] = []
         heads = self._heads
+        if heads.keys().isdisjoint(tokens):
+            return found
         for place, token in enumerate(tokens):
             if token in heads:
                 for words, title in heads[token]:

@@ -16,6 +16,7 @@ Form = Literal["bridge", "comparison", "yes-no"]
 
 _YES_NO = frozenset("is are was were do does did has have had can could will would should".split())
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
+_CUES = frozenset(RELATION_OF)
 _OR = re.compile(r"\bor\b")
 
 
@@ -62,10 +63,8 @@ def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
 def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
     """The relations that ``tokens`` signal, one bit each (the order of ``lexicon.RELATIONS``)."""
     mask = 0
-    for token in tokens:
-        bit = RELATION_OF.get(token)
-        if bit is not None:
-            mask |= 1 << bit
+    for token in _CUES.intersection(tokens):
+        mask |= 1 << RELATION_OF[token]
     return mask
 
 

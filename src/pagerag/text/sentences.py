@@ -11,14 +11,15 @@ import re
 
 __all__ = ["split_sentences"]
 
-# A stop, its closing quotes or brackets, then space; or a full-width stop, which needs no space; or a
-# blank line, which ends a heading or a list item.
-_STOP = re.compile(
-    r"(?P<stop>[.!?\u2026\u061f\u06d4\u0964\u0965\u1362]+)[\"'\u201d\u2019\u00bb)\]]*(?=\s)"
-    r"|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019\uff09]*"
-    r"|\n[ \t]*\n"
+# A stop with its closing quotes or brackets, or a line end; what follows decides whether it is a boundary.
+_ASCII_STOP = re.compile(r"[.!?\n][.!?\"')\]]*")
+_WIDE = "\u3002\uff01\uff1f"  # full-width stops need no space after them
+_ANY_STOP = re.compile(
+    rf"[.!?\n\u2026\u061f\u06d4\u0964\u0965\u1362{_WIDE}]"
+    rf"[.!?\u2026\u061f\u06d4\u0964\u0965\u1362{_WIDE}\"'\u201d\u2019\u00bb)\]\u300d\u300f\uff09]*"
 )
-_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u201c\u2018]+$")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_OPENING = "([\"'\u201c\u2018"
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof rev hon sr jr st mt ft lt col gen maj capt sgt cmdr adm gov sen rep pres dept univ "
     "inc ltd co corp bros no nos vol vols pp p ed eds fig figs al cf vs v viz ca c approx est b d r fl etc "
@@ -34,9 +35,19 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     start = 0
-    for match in _STOP.finditer(text):
-        if match.group("stop") == "." and not _ends_sentence(text, match.start(), match.end()):
-            continue
+    size = len(text)
+    for match in (_ASCII_STOP if text.isascii() else _ANY_STOP).finditer(text):
+        at, after = match.span()
+        first = text[at]
+        if first == "\n":
+            if _BLANK_LINE.match(text, at) is None:
+                continue
+        elif first not in _WIDE:
+            if after < size and not text[after].isspace():
+                continue
+            # an abbreviation ends in one full stop, with nothing behind it but space
+            if first == "." and after == at + 1 and not _ends_sentence(text, at, after):
+                continue
         start = _append(spans, text, start, match.end())
     _append(spans, text, start, len(text))
     return spans
@@ -57,10 +68,9 @@ def _ends_sentence(text: str, stop: int, after: int) -> bool:
     follower = text[after : after + 3].lstrip()[:1]
     if follower.islower():
         return False
-    word = _WORD_BEFORE.search(text, max(0, stop - 24), stop)
-    if word is None:
+    before = text[max(text.rfind(" ", 0, stop), text.rfind("\n", 0, stop)) + 1 : stop].lstrip(_OPENING)
+    if not before:
         return True
-    before = word.group()
     if before.lower() in _ABBREVIATIONS:
         return False
     # "J. Smith", "U.S. Army": an initial; but "Vitamin C." before a new sentence is one as well, and

@@ -87,8 +87,11 @@ def train(
     second_oof, second_models = _cross_fit(lightgbm, rows, tables, settings, say, "second round")
     figures = _figures(rows, first_oof, second_oof, settings)
     say("sufficiency: pools, twins with a gold unit removed, and pools of other questions")
-    verdicts, auroc = _fit_sufficiency(lightgbm, rows, second_oof, first_models, second_models, promoter, settings)
+    verdicts, auroc, (enough, some) = _fit_sufficiency(
+        lightgbm, rows, second_oof, first_models, second_models, promoter, settings
+    )
     figures["sufficiency_auroc"] = auroc
+    figures["enough"], figures["some"] = enough, some
     say("final models on all questions")
     first = _to_trees(_fit(lightgbm, rows, [row.table for row in rows], settings), settings.depth)
     second = _to_trees(_fit(lightgbm, rows, tables, settings), settings.depth)
@@ -102,6 +105,8 @@ def train(
         second=second,
         sufficiency=verdicts,
         neutral=np.nanmedian(main, axis=0).astype(np.float32),
+        enough=enough,
+        some=some,
         weights=promoter.weights(items[0].mode),
         about={**about, "cross_validation": figures},
     )
@@ -226,7 +231,7 @@ def _fit_sufficiency(
     second: Sequence[Any],
     promoter: Promoter,
     settings: Settings,
-) -> tuple[Trees, dict[str, float]]:
+) -> tuple[Trees, dict[str, float], tuple[float, float]]:
     """Learn to tell a pool that holds all gold units from its twin without one, and from a stranger's pool."""
     main = [i for i, row in enumerate(rows) if row.main]
     table, labels, folds, kinds, names = [], [], [], [], []
@@ -274,7 +279,14 @@ def _fit_sufficiency(
     final = _boost(lightgbm, x, y, weight, small, small.rounds)
     if x.shape[1] != len(SUFFICIENCY):
         raise AssertionError("sufficiency_row and SUFFICIENCY disagree")
-    return _to_trees(final, small.depth), figures
+    # Enough: where complete pools outnumber twins two to one. Insufficient: what nine strangers' pools of ten
+    # fall under, but no more than one complete pool of twenty.
+    pool, other = oof[y > 0], oof[(y == 0) & (kind_of == "twin")]
+    grid = np.linspace(0.3, 0.9, 61)
+    odds = [(pool >= t).sum() / max(int((other >= t).sum()), 1) for t in grid]
+    enough = float(next((t for t, ratio in zip(grid, odds, strict=True) if ratio >= 2.0), grid[-1]))
+    some = float(min(np.quantile(oof[kind_of == "stranger"], 0.9), np.quantile(pool, 0.05)))
+    return _to_trees(final, small.depth), figures, (round(enough, 3), round(some, 3))
 
 
 def _with_question(stranger: LabelledPool, question: str, owner: LabelledPool) -> LabelledPool | None:

@@ -1,0 +1,154 @@
+"""Tokens, sentences, entities, questions: any script, any rubbish."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagerag.errors import FormatError
+from pagerag.text import Analysis, Analyzer, extract_entities, read_question, split_sentences, tokenize
+from pagerag.text.entities import name_key
+from pagerag.text.gazetteer import Gazetteer, title_keys
+
+SCRIPTS = {
+    "Latin": ("Das Schloss steht in Wien.", ["das", "schloss", "steht", "wien"]),
+    "Cyrillic": ("Москва — столица России.", ["москва", "столица", "россии"]),
+    "Greek": ("Η Αθήνα είναι πρωτεύουσα.", ["η", "αθηνα", "ειναι", "πρωτευουσα"]),
+    "Arabic": ("القاهرة عاصمة مصر", ["القاهرة", "عاصمة", "مصر"]),
+    "Devanagari": ("दिल्ली भारत की राजधानी है", ["दिल्ली", "भारत", "की", "राजधानी", "है"]),
+    "Han": ("北京是首都", ["北京", "京是", "是首", "首都"]),
+    "Kana": ("とうきょう", ["とう", "うき", "きょ", "ょう"]),
+    "Hangul": ("서울은 수도이다", ["서울은", "수도이다"]),
+    "Thai": ("กรุงเทพ", None),
+    "mixed": ("Tokyo 東京 2020", ["tokyo", "東京", "2020"]),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_no_script_collapses(script: str) -> None:
+    text, expected = SCRIPTS[script]
+    tokens = tokenize(text)
+    assert tokens
+    if expected is not None:
+        assert tokens == [token for token in expected]  # noqa: C416
+
+
+def test_stop_words_go_unless_nothing_would_be_left() -> None:
+    assert tokenize("The founder of the city") == ["founder", "city"]
+    assert tokenize("The Who") == ["the", "who"]
+
+
+def test_accents_and_case_are_folded() -> None:
+    assert tokenize("Beyoncé STRASSE Straße") == ["beyonce", "strasse", "strasse"]
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_without_a_crash(text: str) -> None:
+    tokenize(text)
+    extract_entities(text)
+    read_question(text)
+    analysis = Analyzer().analyze(text)
+    assert Analysis.from_bytes(analysis.to_bytes()) == analysis
+
+
+@given(st.text(alphabet="ab .!?\n\"')A。？", max_size=120))
+def test_sentences_cover_everything_once_and_in_order(text: str) -> None:
+    spans = split_sentences(text)
+    end = 0
+    for start, stop in spans:
+        assert end <= start < stop <= len(text)
+        assert not text[end:start].strip()
+        assert text[start:stop] == text[start:stop].strip()
+        end = stop
+    assert not text[end:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Dr. J. Smith of the U.S. Army met Mrs. Jones. They talked.", 2),
+        ("It costs 3.5 million. Really? Yes!", 3),
+        ('He said "Go." Then he left.', 2),
+        ("他来了。她走了！", 2),
+        ("यह पहला है। यह दूसरा है।", 2),
+        ("A heading\n\nA paragraph follows here", 2),
+        ("no stop at all", 1),
+        ("", 0),
+    ],
+)
+def test_sentence_counts(text: str, count: int) -> None:
+    assert len(split_sentences(text)) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Hans Zimmer wrote the score of Interstellar.", ["Hans Zimmer", "Interstellar"]),
+        ("The Lord of the Rings was filmed in New Zealand.", ["The Lord of the Rings", "New Zealand"]),
+        ("Directed by Agnès Varda in 1962.", ["Agnès Varda", "1962"]),
+        ('She sang "Both Sides Now" twice.', ["She", "Both Sides Now"]),
+        ("Raja Lumu bin Daeng Chelak ruled.", ["Raja Lumu bin Daeng Chelak"]),
+        ("Лев Толстой написал роман.", ["Лев Толстой"]),
+        ("nothing is capitalised here", []),
+    ],
+)
+def test_entities(text: str, names: list[str]) -> None:
+    found = [name for name in extract_entities(text) if name_key(name)]
+    assert found == [name for name in names if name_key(name)]
+
+
+def test_question_forms() -> None:
+    assert read_question("Which city was the composer of Interstellar born in?").form == "bridge"
+    assert read_question("Who is older, Annie Morton or Terry Richardson?").form == "comparison"
+    assert read_question("Were Scott Derrickson and Ed Wood of the same nationality?").form == "yes-no"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Who founded the museum?", "person"),
+        ("When did the mosque open?", "date"),
+        ("In what year was it built?", "date"),
+        ("Which country borders it?", "place"),
+        ("How many people live there?", "number"),
+        ("Is it older than the church?", "yes-no"),
+        ("What does it mean?", "entity"),
+    ],
+)
+def test_answer_types(question: str, kind: str) -> None:
+    assert read_question(question).answer == kind
+
+
+def test_the_gazetteer_resolves_only_what_is_certain() -> None:
+    names = Gazetteer(["hans zimmer", "christopher nolan", "jonathan nolan", "united nations"], ["ennio morricone", "morricone"])
+    assert names.resolve("zimmer", "Zimmer") == "hans zimmer"
+    assert names.resolve("nolan", "Nolan") == "nolan"  # two of them
+    assert names.resolve("un", "UN") == "united nations"
+    assert names.resolve("un", "un") == "un"  # not written as an acronym
+    assert names.resolve("morricone", "Morricone") == "ennio morricone"
+    assert names.titles_in(["met", "christopher", "nolan", "there"]) == ["christopher nolan"]
+
+
+def test_title_keys_drop_what_tells_namesakes_apart() -> None:
+    assert title_keys("Get Low (film)") == ("get low", "get low film")
+    assert title_keys("(500) Days of Summer") == ("500 days summer", "500 days summer")
+
+
+def test_a_callable_replaces_the_extractor() -> None:
+    analysis = Analyzer(lambda text: ["everything"]).analyze("Hans Zimmer was here. So was I.")
+    assert analysis.entities == (("everything",), ("everything",))
+
+
+def test_a_long_unit_is_read_up_to_a_bound() -> None:
+    analysis = Analyzer(max_characters=50).analyze("A sentence of words. " * 100)
+    assert analysis.cut
+    assert analysis.spans[-1][1] <= 50
+
+
+def test_stored_analyses_of_another_version_or_broken_ones_are_refused() -> None:
+    data = Analyzer().analyze("Hans Zimmer.").to_bytes()
+    with pytest.raises(FormatError, match="version"):
+        Analysis.from_bytes(data.replace(b"[1,", b"[99,", 1))
+    with pytest.raises(FormatError, match="index the unit again"):
+        Analysis.from_bytes(data[: len(data) // 2])
