@@ -3,12 +3,13 @@
 # Both create .venv by themselves and are safe to run again.
 PYTHON ?= python3
 VENV := .venv
+DATA ?= ../shared/data
 BIN := $(VENV)/bin
 PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-backends lint types doors unit clean
+.PHONY: help demo tune test test-backends lint types doors unit clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -53,6 +54,10 @@ $(VENV)-hipporag/.done: pyproject.toml
 
 test-backends: $(VENV)-hipporag/.done ## systems that need torch, in an environment of their own
 	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
+
+tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
+	for mode in sentence document; do $(BIN)/pagerag tune --data $(DATA) --mode $$mode --out src/pagerag/promote/data || exit 1; done
+	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --out src/pagerag/promote/data
 
 clean: ## remove what make created
 	rm -rf $(VENV) $(VENV)-hipporag .mypy_cache .ruff_cache .pytest_cache .hypothesis

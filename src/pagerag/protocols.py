@@ -7,7 +7,6 @@ name. ``pagerag.testing`` has a conformance check for each protocol.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -111,19 +110,21 @@ class SupportEncoder(Protocol):
 
 def names(kind: str) -> list[str]:
     """The names under which components of this kind are installed, sorted."""
-    return sorted(point.name for point in entry_points(group=_group(kind)))
+    return sorted(point.name for point in _points(kind))
 
 
 def load(kind: str, name: str) -> Any:
     """The installed component of this kind and name (a class, a factory or a function)."""
-    for point in entry_points(group=_group(kind)):
+    for point in _points(kind):
         if point.name == name:
             return point.load()
     known = ", ".join(names(kind)) or "none is installed"
     raise InputError(f"there is no {kind} named {name!r}; installed: {known}")
 
 
-def _group(kind: str) -> str:
+def _points(kind: str) -> Any:
+    from importlib.metadata import entry_points  # slow to import, and only components by name need it
+
     if kind not in GROUPS:
         raise InputError(f"unknown kind {kind!r}; one of: {', '.join(sorted(GROUPS))}")
-    return GROUPS[kind]
+    return entry_points(group=GROUPS[kind])

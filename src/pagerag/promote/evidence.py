@@ -48,7 +48,6 @@ class Signals:
     """Per-candidate signals from outside the text. None where the caller gave none."""
 
     retrieved: Floats
-    given: bool  # the retriever gave scores; otherwise ``retrieved`` is only the order
     similarity: Floats | None = None  # cosine of the question's vector and the unit's
     between: Floats | None = None  # cosines among the units
     support: Floats | None = None  # a support encoder's signals, one row per unit

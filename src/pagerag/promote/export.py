@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -193,11 +192,16 @@ def _xml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = " | ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return escape(_clean(text))
+    return _escape(text)
 
 
 def _attr(text: str) -> str:
-    return quoteattr(_clean(text))
+    return f'"{_escape(text)}"'
+
+
+def _escape(text: str) -> str:
+    cleaned = _clean(text)
+    return cleaned.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _clean(text: str) -> str:

@@ -20,12 +20,12 @@ Floats = NDArray[np.float32]
 
 FEATURES: tuple[str, ...] = (
     # the retriever
-    "ret", "ret_rank", "ret_given", "sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top",
+    "ret", "ret_rank", "sim_seed", "sim_top",
     # question words and names
     "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share", "titled", "title_share",
     "cues", "cue_rank_doc",
     # the sentence
-    "size", "place", "pronoun", "year", "number", "answer_kind", "names", "new_names",
+    "size", "place", "pronoun", "answer_kind", "names", "new_names",
     # its document
     "doc_ret", "doc_cover", "doc_share", "doc_rank", "rank_in_doc_ret", "rank_in_doc_cover",
     "doc_titles_asked", "doc_mass",
@@ -38,13 +38,15 @@ FEATURES: tuple[str, ...] = (
     "path1", "path2", "path3", "path_best", "path_rank",
     # the question
     "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_person", "q_date", "q_place",
-    "q_number", "pool",
+    "q_number",
 )  # fmt: skip
 
 
+_OF_QUESTION = FEATURES.index("q_bridge")  # from here on, features of the question: the same for every unit
+
 ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
+        "sim_seed", "sim_top", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
         "asked_share", "literal_share", "titled", "title_share", "cues", "cue_rank_doc", "doc_cover",
         "rank_in_doc_cover", "pair_cover", "pair_cover_link", "cover_gain", "answer_kind", "doc_whole_cover",
         "doc_whole_asked",
@@ -99,7 +101,6 @@ def node_features(evidence: Evidence) -> Floats:
 
     column["ret"] = ret
     column["ret_rank"] = _rank(ret)
-    column["ret_given"] = float(signals.given)
     _vector_features(column, evidence, base, other)
     column["lex"] = evidence.lex
     column["idf_cover"] = cover
@@ -119,8 +120,6 @@ def node_features(evidence: Evidence) -> Floats:
     place = r.place % 100_000 if evidence.mode == "document" else r.place
     column["place"] = np.minimum(place, 12).astype(np.float32)
     column["pronoun"] = (r.flags & 1).astype(np.float32)
-    year, number = (r.flags & 2) > 0, (r.flags & 4) > 0
-    column["year"], column["number"] = year.astype(np.float32), number.astype(np.float32)
     kind = r.question.answer
     column["answer_kind"] = evidence.answer_kind.astype(np.float32)
     column["names"] = r.named
@@ -150,7 +149,6 @@ def node_features(evidence: Evidence) -> Floats:
     column["q_titles"] = float((r.asked & r.is_title).sum())
     for name in ("person", "date", "place", "number"):
         column[f"q_{name}"] = float(kind == name)
-    column["pool"] = float(len(r.candidates))
     table = np.empty((n, len(FEATURES)), dtype=np.float32)
     for index, name in enumerate(FEATURES):
         table[:, index] = column[name]
@@ -161,20 +159,15 @@ def _vector_features(column: dict[str, Floats | float], evidence: Evidence, base
     """Similarity to the question, and to the question ⊕ one of the best sentences elsewhere."""
     signals, unit = evidence.signals, evidence.reading.unit
     if signals.similarity is None or signals.between is None:
-        for name in ("sim", "sim_rank", "sim_seed1", "sim_seed2", "sim_top"):
-            column[name] = np.nan
+        column["sim_seed"] = column["sim_top"] = np.nan
         return
     sim = signals.similarity[unit]
-    between = signals.between[np.ix_(unit, unit)]
-    column["sim"] = sim
-    column["sim_rank"] = _rank(sim)
     column["sim_top"] = sim - float(sim.max())
-    # |q + v|² = 2 + 2 q·v for unit vectors
-    joint = (sim[None, :] + between) / np.sqrt(np.maximum(2.0 + 2.0 * sim[:, None], 1e-6))
-    joint = np.where(other, joint, -1.0)
     first = np.argsort(-base, kind="stable")[:5]
-    column["sim_seed1"] = joint[first[:1]].max(axis=0)
-    column["sim_seed2"] = joint[first].max(axis=0)
+    # |q + v|² = 2 + 2 q·v for unit vectors
+    joint = sim[None, :] + signals.between[np.ix_(unit[first], unit)]
+    joint = joint / np.sqrt(np.maximum(2.0 + 2.0 * sim[first, None], 1e-6))
+    column["sim_seed"] = np.where(other[first], joint, -1.0).max(axis=0)
 
 
 def _mention_features(
@@ -297,8 +290,8 @@ def unit_view(evidence: Evidence) -> View:
     return View(document, place, gather(linked), gather(unasked), gather(names))
 
 
-AGGREGATED = tuple(f"max_{name}" for name in FEATURES[:-11]) + tuple(f"mean_{name}" for name in FEATURES[:-11]) + (
-    "doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[-11:],
+AGGREGATED = tuple(f"max_{name}" for name in FEATURES[:_OF_QUESTION]) + tuple(f"mean_{name}" for name in FEATURES[:_OF_QUESTION]) + (
+    "doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[_OF_QUESTION:],
 )  # fmt: skip
 
 
@@ -310,7 +303,7 @@ def unit_features(evidence: Evidence) -> Floats:
         return nodes
     r = evidence.reading
     units = len(r.candidates)
-    split = len(FEATURES) - 11
+    split = _OF_QUESTION
     # sentences stand in the order of their units: one segment each
     starts = np.flatnonzero(np.diff(r.unit, prepend=-1))
     present = r.unit[starts]
@@ -337,7 +330,7 @@ def unit_features(evidence: Evidence) -> Floats:
         ],
         axis=1,
     )
-    question = np.broadcast_to(nodes[:1, split:], (units, 11))
+    question = np.broadcast_to(nodes[:1, split:], (units, len(FEATURES) - split))
     return np.concatenate([best, mean, whole, question], axis=1).astype(np.float32)
 
 

@@ -18,7 +18,7 @@ __all__ = ["BEAM", "MAX_UNITS", "Hypothesis", "Paths", "expand_paths"]
 MAX_UNITS = 4
 """MuSiQue asks for up to four hops."""
 
-BEAM = 32
+BEAM = 24
 """How many paths of each length live on. Work is BEAM x nodes per hop, whatever the pool."""
 
 Floats = NDArray[np.float32]
@@ -125,9 +125,12 @@ def expand_paths(
         if not paragraph:
             guess = guess + w.coh * (coh[:, None] + links.pair_coh[last]) / units
         guess = guess + np.maximum(covered[:, None, :], covers[None, :, :]) @ worth
-        flat = np.where(open_, guess, -np.inf).ravel()
+        flat = np.where(open_, -guess, np.inf).ravel()
         width = min(beam, int(open_.sum()))
-        chosen = np.argsort(-flat, kind="stable")[:width]
+        # ties at the edge of the beam go to the earlier place, as in a stable sort of everything
+        edge_value = np.partition(flat, width - 1)[width - 1]
+        close = np.flatnonzero(flat <= edge_value)
+        chosen = close[np.argsort(flat[close], kind="stable")][:width]
         row, nxt = chosen // n, chosen % n
         rel = rel[row] + relevance[nxt]
         edge = edge[row] + links.score[last[row], nxt]

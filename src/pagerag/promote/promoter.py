@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -191,6 +189,8 @@ class Promoter:
         self, question: str, candidates: Iterable[CandidateLike] | Pool, k: int = 5, mode: Mode = "sentence", **options: Any
     ) -> Promotion:
         """``promote`` in a worker thread, so that an event loop stays free."""
+        import asyncio  # with the executor below a third of the package's import time, and seldom needed
+
         return await asyncio.to_thread(self.promote, question, candidates, k, mode, **options)
 
     def promote_many(
@@ -211,6 +211,8 @@ class Promoter:
             for question, candidates in pairs:
                 yield self.promote(question, candidates, k, mode, **options)
             return
+        from concurrent.futures import ProcessPoolExecutor
+
         with ProcessPoolExecutor(max_workers=workers) as executor:
             stream = iter(pairs)
             while batch := list(islice(stream, _CHUNK * workers)):
@@ -248,7 +250,6 @@ class Promoter:
         vector: NDArray[np.floating[Any]] | Sequence[float] | None,
     ) -> Signals:
         retrieved = retrieved_scores(pool)
-        given = any(candidate.score is not None for candidate in pool)
         similarity = between = None
         if vector is not None and all(candidate.vector is not None for candidate in pool):
             asked = np.asarray(vector, dtype=np.float32)
@@ -269,7 +270,7 @@ class Promoter:
                     f"support encoder {self.support.name!r} returned shape {support.shape} for {len(pool)} units "
                     f"and signals {self.support.signals}; it must be finite, one row per unit"
                 )
-        return Signals(retrieved, given, similarity, between, support)
+        return Signals(retrieved, similarity, between, support)
 
 
 class _Budget:

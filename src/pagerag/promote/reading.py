@@ -299,8 +299,10 @@ class _Names:
         relations: Sequence[tuple[Relation, tuple[int, ...]]],
     ) -> None:
         titles = [title[0] for title in rows.titles if title is not None and title[0]]
-        mentions = dict.fromkeys(key for row in rows.entities for key in row)
-        self.gazetteer = Gazetteer(titles, [*mentions, *asked.entities])
+        keys = [*chain.from_iterable(rows.entities), *asked.entities]
+        surfaces = [*chain.from_iterable(rows.surfaces), *asked.surfaces]
+        capitals = [key for key, surface in zip(keys, surfaces, strict=True) if surface.isupper()]
+        self.gazetteer = Gazetteer(titles, keys, capitals)
         self.display: dict[str, str] = {}
         self.index: dict[str, int] = {}
         self.titles = set(titles)

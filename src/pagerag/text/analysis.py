@@ -26,6 +26,9 @@ analysed; the trace says so."""
 
 _PRONOUN, _YEAR, _NUMBER, _CASELESS = 1, 2, 4, 8
 _HAS_YEAR = re.compile(r"\b[12]\d{3}\b").search
+# "(3 March 1926 – 7 March 2012)" after a name says when somebody was born and died without the words.
+_HAS_LIFE = re.compile(r"\([^()]{0,80}?\b\d{3,4}\b[^()]{0,30}?[-\u2013\u2014][^()]{0,40}?\b\d{3,4}\b").search
+_LIFE_CUES = relation_mask(["born", "died"])
 _HAS_DIGIT = re.compile(r"\d").search
 _HAS_CAPITAL = re.compile(r"[A-Z]").search
 
@@ -122,8 +125,12 @@ class Analyzer:
             tokens.append(row)
             entities.append(tuple(reversed(names)))
             surfaces.append(tuple(reversed(names.values())))
-            relations.append(relation_mask(row))
-            flags.append(_flags(sentence, words, bool(names)))
+            flag = _flags(sentence, words, bool(names))
+            cues = relation_mask(row)
+            if flag & _YEAR and _HAS_LIFE(sentence) is not None:
+                cues |= _LIFE_CUES
+            relations.append(cues)
+            flags.append(flag)
         return Analysis(
             tuple(spans),
             tuple(tokens),

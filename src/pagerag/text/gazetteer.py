@@ -28,41 +28,43 @@ def title_keys(title: str) -> tuple[str, str]:
 class Gazetteer:
     """Names of one pool and the aliases that are unambiguous in it.
 
-    >>> names = Gazetteer(["hans zimmer", "christopher nolan"], [])
+    >>> names = Gazetteer(["hans zimmer", "christopher nolan"], ["zimmer"])
     >>> names.resolve("zimmer", "Zimmer")
     'hans zimmer'
     """
 
     __slots__ = ("_acronyms", "_aliases", "_heads", "_surnames", "titles")
 
-    def __init__(self, titles: Iterable[str], mentions: Iterable[str]) -> None:
+    def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
+        """``mentions`` are the keys of all names found; ``acronyms`` those of them written in capitals."""
         self.titles = dict.fromkeys(titles)
         self._aliases: dict[str, str] = {}
         self._acronyms: dict[str, str] = {}
         self._heads: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._surnames: dict[str, str] = {}
+        known = dict.fromkeys(mentions)
+        # Only a single word can be a surname or an acronym, so longer names matter only if there is one.
+        single = {key for key in known if " " not in key}
+        short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
             words = title.split(" ")
             if len(words) < 2 or len(words) > _LONGEST_NAME:
                 continue
             self._heads.setdefault(words[0], []).append((tuple(words), title))
             for cut in range(1, len(words)):
-                _claim(self._aliases, " ".join(words[cut:]), title)
-                _claim(self._aliases, " ".join(words[:cut]), title)
-            _claim(self._acronyms, "".join(word[0] for word in words), title)
-        # Only a single word can be a surname or an acronym, so longer names matter only if there is one.
-        keys = list(mentions)
-        single = {key for key in keys if " " not in key}
-        for key in keys:
-            head, _, last = key.rpartition(" ")
-            if head and last in single and key not in self.titles:
+                for alias in (" ".join(words[cut:]), " ".join(words[:cut])):
+                    if alias in known:
+                        _claim(self._aliases, alias, title)
+            if short:
+                _claim(self._acronyms, "".join([word[0] for word in words]), title)
+        for key in known:
+            if key in single or key in self.titles:
+                continue
+            last = key[key.rfind(" ") + 1 :]
+            if last in single:
                 _claim(self._surnames, last, key)
-        short = {key for key in single if 2 <= len(key) <= 6}
-        for key in keys if short else ():
-            if " " in key:
-                initials = "".join([word[0] for word in key.split(" ")])
-                if initials in short:
-                    _claim(self._acronyms, initials, key)
+            if short:
+                _claim(self._acronyms, "".join([word[0] for word in key.split(" ")]), key)
 
     def resolve(self, key: str, surface: str) -> str:
         """The name that ``key`` stands for in this pool; itself when nothing better is certain."""

@@ -10,6 +10,7 @@ from typing import Any
 from pagerag import __version__
 from pagerag._files import sha256_file, write_atomic
 from pagerag.promote.promoter import Promoter
+from pagerag.promote.weights import Weights
 from pagerag.protocols import Encoder
 from pagerag.retrieve.encoders import encoder
 from pagerag.tune.learned import Settings, train
@@ -46,6 +47,7 @@ def tune(
         "data": {file: sha256_file(data / file) for _, file, _ in TRAIN_FILES if (data / file).exists()},
     }
     figures: dict[str, Any] = {}
+    weights: Weights | None = None
     if what in {"weights", "all"}:
         items = _items(data, model, mode, limit, say)
         weights, found = tune_weights(items, mode, steps=steps, seed=seed, say=say)
@@ -56,7 +58,7 @@ def tune(
         family: Mode = "sentence" if mode == "sentence" else "document"
         items = _items(data, model, family, limit, say)
         support = StoredSupport.load(support_scores) if support_scores is not None else None
-        promoter = Promoter(support=support, strategy="formula")
+        promoter = Promoter(weights, support=support, strategy="formula")
         trained = train(items, Settings(seed=seed), promoter, say, about)
         name = f"learned-{family}{'-support' if support is not None else ''}.npz"
         trained.model.save(out / name)

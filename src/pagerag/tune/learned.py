@@ -33,10 +33,10 @@ class Settings:
     """How the trees are grown. Chosen by cross-validation on the train files."""
 
     folds: int = 5
-    rounds: int = 300
+    rounds: int = 240
     depth: int = 5
     leaves: int = 15
-    rate: float = 0.04
+    rate: float = 0.05
     rows_per_leaf: int = 30
     l2: float = 5.0
     columns: float = 0.3
@@ -282,7 +282,7 @@ def _fit_sufficiency(
     # Enough: where complete pools outnumber twins two to one. Insufficient: what nine strangers' pools of ten
     # fall under, but no more than one complete pool of twenty.
     pool, other = oof[y > 0], oof[(y == 0) & (kind_of == "twin")]
-    grid = np.linspace(0.3, 0.9, 61)
+    grid = np.linspace(0.2, 0.9, 71)
     odds = [(pool >= t).sum() / max(int((other >= t).sum()), 1) for t in grid]
     enough = float(next((t for t, ratio in zip(grid, odds, strict=True) if ratio >= 2.0), grid[-1]))
     some = float(min(np.quantile(oof[kind_of == "stranger"], 0.9), np.quantile(pool, 0.05)))
