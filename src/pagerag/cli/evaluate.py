@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--corpus", metavar="FILE", help="open setting: a corpus file, a BEIR folder, or 'contexts'")
     add("--noise", type=int, default=0, metavar="M", help="append M distractor documents to each pool")
     add("--seed", type=int, default=20, help="for the distractors (default: 20)")
-    add("--explain", action="store_true", help="keep each question's explanation, for pagerag report")
+    add("--no-explain", action="store_true", help="keep no texts and explanations for pagerag report")
     add("--out", required=True, metavar="DIR", help="where the run lives; start again to resume")
     add("--fresh", action="store_true", help="discard what DIR holds")
     add("--workers", type=int, metavar="N", help="processes (default: all cores)")
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         corpus=args.corpus,
         noise=args.noise,
         seed=args.seed,
-        explain=args.explain,
+        explain=not args.no_explain,
         chunk=args.chunk,
     )
     result = run_all(config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"))

@@ -20,7 +20,7 @@ from pagerag._files import sync_folder, write_atomic
 from pagerag.errors import FormatError
 from pagerag.evaluate.config import RunConfig
 from pagerag.evaluate.datasets import dataset
-from pagerag.evaluate.statistics import bootstrap, compare
+from pagerag.evaluate.statistics import bootstrap_many, compare
 
 __all__ = ["SCHEMA", "finish", "read_result", "read_rows"]
 
@@ -108,8 +108,8 @@ def _result(tally: _Tally, described: Mapping[str, Any]) -> dict[str, Any]:
         "baseline": baseline,
         "mean_units_core": _mean([float(size) for size in tally.units]),
         "mean_units_filled": _mean([float(size) for size in tally.filled]),
-        "intervals": {name: list(bootstrap(values)) for name, values in tally.ours.items()},
-        "baseline_intervals": {name: list(bootstrap(values)) for name, values in tally.plain.items()},
+        "intervals": {name: list(ends) for name, ends in bootstrap_many(tally.ours).items()},
+        "baseline_intervals": {name: list(ends) for name, ends in bootstrap_many(tally.plain).items()},
         "against_baseline": {
             ours: compare(tally.ours[ours], tally.plain[plain]).to_dict()
             for ours, plain in _COMPARED

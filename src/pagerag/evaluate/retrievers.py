@@ -5,7 +5,8 @@
 ``wordllama``, ``minilm``, ...          any encoder of ``pagerag.retrieve.encoders``, by cosine
 ``sentence-transformers:MODEL``         Contriever, NV-Embed-v2 and any other model of that library
 ``openai:MODEL@URL``                    an OpenAI-compatible embedding endpoint
-``late:ENCODER``                        late interaction (MaxSim over token vectors)
+``late:ENCODER``                        late interaction: ``late:minilm``, ``late:colbertv2``
+``adaptive``, ``adaptive:ENCODER``      over a corpus only: hybrid search that follows what it finds
 ``A+B``                                 A and B fused by reciprocal rank; ``hybrid`` is ``bm25+minilm``
 ``SYSTEM@A``, ``SYSTEM@A@CHAT``          a system of ``pagerag.backends`` over A: ``recomp@bm25``;
                                         CHAT is ``smollm2`` or ``chat`` (an endpoint)
@@ -25,10 +26,13 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError
 from pagerag.evaluate.pools import DenseRanker, Ranker, Ranking, unit_text
 from pagerag.protocols import Encoder, Retriever
+from pagerag.retrieve.adaptive import AdaptiveRetriever
 from pagerag.retrieve.bm25 import BM25, BM25Retriever
+from pagerag.retrieve.corpus import MemoryCorpus
 from pagerag.retrieve.dense import DenseRetriever
 from pagerag.retrieve.encoders import CachedEncoder, encoder
 from pagerag.retrieve.hybrid import HybridRetriever
+from pagerag.retrieve.late import LateInteractionRetriever, token_encoder
 from pagerag.units import Candidate
 
 if TYPE_CHECKING:
@@ -121,13 +125,18 @@ def ranker(name: str) -> Ranker:
 
 
 def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
-    """The retriever of this name over a whole corpus of units."""
+    """The retriever of this name over a corpus of units; ``adaptive`` follows what it finds."""
     name = _SHORT.get(name, name)
+    kind, _, rest = name.partition(":")
+    if kind == "adaptive":
+        return AdaptiveRetriever(MemoryCorpus(units, cached_encoder(rest or "minilm")))
     if "+" in name:
         return HybridRetriever([corpus_retriever(part, units) for part in name.split("+")])
     if name == "bm25":
         return BM25Retriever(units)
-    if not name or name.startswith(("file:", "late:")):
+    if kind == "late":
+        return LateInteractionRetriever(units, token_encoder(rest))
+    if not name or kind == "file":
         raise InputError(f"retriever {name!r} cannot search a corpus here; use bm25, an encoder, or hybrid")
     return DenseRetriever(units, cached_encoder(name))
 

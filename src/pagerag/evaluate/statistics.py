@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pagerag.errors import InputError
 
-__all__ = ["Comparison", "auroc", "average", "bootstrap", "compare"]
+__all__ = ["Comparison", "auroc", "average", "bootstrap", "bootstrap_many", "compare"]
 
 _BLOCK = 1 << 22  # numbers held at once
 
@@ -19,22 +19,32 @@ def bootstrap(
     values: ArrayLike, *, samples: int = 2000, level: float = 0.95, seed: int = 20
 ) -> tuple[float, float]:
     """The percentile interval of the mean under resampling of questions; (mean, mean) for fewer than two."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.size < 2:
-        mean = float(array.mean()) if array.size else 0.0
-        return mean, mean
-    means = _resampled(array, samples, np.random.default_rng(seed))
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    low, high = bootstrap_many({"": values}, samples=samples, level=level, seed=seed)[""]
+    return low, high
 
 
-def _resampled(array: NDArray[np.float64], samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    step = max(1, _BLOCK // array.size)
-    parts = [
-        array[rng.integers(0, array.size, size=(min(step, samples - start), array.size))].mean(axis=1)
-        for start in range(0, samples, step)
-    ]
-    return np.concatenate(parts)
+def bootstrap_many(
+    columns: Mapping[str, ArrayLike], *, samples: int = 2000, level: float = 0.95, seed: int = 20
+) -> dict[str, tuple[float, float]]:
+    """``bootstrap`` of several measures on the same questions, all under the same resamplings."""
+    if not columns:
+        return {}
+    table = np.stack([np.asarray(values, dtype=np.float64) for values in columns.values()], axis=1)
+    n = len(table)
+    if n < 2:
+        means = table.mean(axis=0) if n else np.zeros(len(columns))
+        return {name: (float(mean), float(mean)) for name, mean in zip(columns, means, strict=True)}
+    rng = np.random.default_rng(seed)
+    step = max(1, _BLOCK // n)
+    parts = []
+    for start in range(0, samples, step):
+        rows = min(step, samples - start)
+        drawn = rng.integers(0, n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        # How often each question was drawn, times its values: one product for all measures.
+        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        parts.append(times @ table / n)
+    ends = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return {name: (float(ends[0, i]), float(ends[1, i])) for i, name in enumerate(columns)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +87,10 @@ def compare(
     step = max(1, _BLOCK // n)
     at_least = 0
     for start in range(0, samples, step):
-        signs = rng.integers(0, 2, size=(min(step, samples - start), n)) * 2.0 - 1.0
+        flipped = rng.integers(0, 2, size=(min(step, samples - start), n), dtype=np.int8).astype(np.float64)
+        sums = difference.sum() - 2.0 * (flipped @ difference)
         # The margin keeps sums that differ by rounding alone on the side of "as extreme".
-        at_least += int((np.abs(signs @ difference) >= seen - 1e-9).sum())
+        at_least += int((np.abs(sums) >= seen - 1e-9).sum())
     return Comparison(
         n=n,
         difference=float(difference.mean()),

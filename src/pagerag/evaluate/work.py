@@ -106,8 +106,10 @@ class Worker:
             "context": list(plain.context),
             **self._scored(question, gold, pool, plain, keys),
         }
-        if ours.explanation is not None:
+        if config.explain:
             row["explanation"] = ours.explanation
+            shown = {*ours.context, *plain.context} | {unit for unit, key in keys.items() if key in gold}
+            row["texts"] = {unit.id: [unit.title, unit.text] for unit in pool.candidates if unit.id in shown}
         row["error"] = None
         return row
 

@@ -77,7 +77,7 @@ def _ablation(
         rules: list[int] = []
         full_n = 0
         ceiling = 0.0
-        for strategy in ("formula", "learned"):
+        for strategy in bench.strategies(one.mode):
             rules.append(len(rows))
             full = bench.run(one.name, limit=bench.limits.side, strategy=strategy)
             full_n, ceiling = full["n"], full["metrics"]["ceiling_filled"]

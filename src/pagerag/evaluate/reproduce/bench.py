@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagerag import Promoter
 from pagerag._files import write_atomic
 from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.evaluate.config import RunConfig
@@ -16,6 +17,7 @@ from pagerag.evaluate.reproduce.tables import Table
 from pagerag.evaluate.results import Row, read_rows
 from pagerag.evaluate.runs import Workers, run
 from pagerag.evaluate.statistics import average
+from pagerag.units import Mode
 
 __all__ = ["BENCHMARKS", "Bench", "Limits", "averages"]
 
@@ -133,6 +135,15 @@ class Bench:
             return make()
         except MissingExtraError as problem:
             return f"needs pip install 'pagerag[{problem.extra}]'"
+
+    @staticmethod
+    def strategies(mode: Mode) -> list[str]:
+        """The scorers that there are for a mode: the formulas always, the learned one where it is shipped."""
+        try:
+            Promoter(strategy="learned").strategy(mode)
+        except InputError:
+            return ["formula"]
+        return ["formula", "learned"]
 
     def write(self, table: Table) -> Table:
         """Write a table as Markdown and LaTeX under ``out``."""

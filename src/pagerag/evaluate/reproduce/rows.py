@@ -57,6 +57,8 @@ def measured(bench: Bench, one: Dataset, method: Method, limit: int | None) -> M
     result = bench.attempt(lambda: bench.run(one.name, limit=limit, **settings))
     if isinstance(result, str):
         return result
+    if result["errors"] == result["n"]:
+        return f"failed: {', '.join(result['error_types'])}"
     answers = bench.answers(one.name, **settings) if method.limit is None else None
     side, intervals = ("baseline", "baseline_intervals") if method.plain else ("metrics", "intervals")
     scores = result[side]

@@ -39,7 +39,9 @@ def sufficiency(bench: Bench) -> list[Table]:
     """AUROC of ``sufficiency`` between the two, for each dataset and strategy."""
     rows: list[list[Cell]] = []
     rules: list[int] = []
-    for strategy in (None, "formula", "learned"):
+    modes = {one.mode for one in bench.present()}
+    learned = all("learned" in bench.strategies(mode) for mode in modes)
+    for strategy in (None, "formula", "learned") if learned else (None, "formula"):
         rules.append(len(rows))
         values = []
         for one in bench.present():
