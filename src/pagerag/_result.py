@@ -121,6 +121,12 @@ class Result:
             trace=self.trace,
         )
 
+    def to_svg(self) -> str:
+        """The evidence paths as one picture."""
+        from pagerag.picture import paths_svg
+
+        return paths_svg(self.promotion, self.answer, self.units, alone=True)
+
     def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
         """A JSON-able copy; ``trace`` adds every step."""
         result: dict[str, Any] = {

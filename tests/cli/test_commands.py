@@ -92,7 +92,7 @@ def test_ask_takes_a_file_and_loses_no_line(ask, tmp_path):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("form", ["txt", "json", "dot", "graphml", "html"])
+@pytest.mark.parametrize("form", ["txt", "json", "dot", "graphml", "svg", "html"])
 def test_explain_writes_every_form(ask, tmp_path, form):
     code, out, err = ask("explain", QUESTION, "--out", f"why.{form}")
     assert (code, out) == (0, "")

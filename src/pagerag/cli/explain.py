@@ -22,6 +22,7 @@ examples:
   pagerag explain "..." --store my-store --out why.html         the graph as a picture, one file
   pagerag explain "..." --store my-store --format dot | dot -Tsvg > graph.svg
   pagerag explain "..." --store my-store --out graph.graphml    for Gephi, yEd or NetworkX
+  pagerag explain "..." --store my-store --out path.svg         the evidence paths alone, as a picture
   pagerag explain "..." --json                                  the whole trace
 
 The format follows the name of --out; --format wins.
@@ -34,6 +35,7 @@ FORMATS: dict[str, Callable[[Result], str]] = {
     ),
     "dot": lambda result: result.promotion.graph.to_dot(),
     "graphml": lambda result: result.promotion.graph.to_graphml(),
+    "svg": lambda result: result.to_svg(),
     "html": lambda result: result.to_html(),
 }
 _SUFFIXES = {
@@ -42,6 +44,7 @@ _SUFFIXES = {
     ".dot": "dot",
     ".gv": "dot",
     ".graphml": "graphml",
+    ".svg": "svg",
     ".html": "html",
 }
 

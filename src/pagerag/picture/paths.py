@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from pagerag.picture.shapes import clip, curve, lines_of, text_lines, width_of
+from pagerag.picture.style import DRAWING
 from pagerag.promote import Promotion
 from pagerag.units import Answer, Candidate
 
@@ -45,8 +46,17 @@ class _Link:
     detail: str
 
 
-def paths_svg(promotion: Promotion, answer: Answer | None = None, numbers: Sequence[Candidate] = ()) -> str:
-    """The picture as SVG. ``numbers`` are the units as the reader numbered them, for its citations."""
+def paths_svg(
+    promotion: Promotion,
+    answer: Answer | None = None,
+    numbers: Sequence[Candidate] = (),
+    *,
+    alone: bool = False,
+) -> str:
+    """The picture as SVG. ``numbers`` are the units as the reader numbered them, for its citations.
+
+    ``alone`` gives it a style and a background of its own, so that it can be a file.
+    """
     steps = _steps(promotion)
     cards, links = _layout(promotion, steps)
     for card in cards.values():
@@ -69,6 +79,10 @@ def paths_svg(promotion: Promotion, answer: Answer | None = None, numbers: Seque
         width = right + GAP_X * 0.62 + SIDE + MARGIN
     parts += [_card(card) for card in cards.values()]
     parts.append(_labels(links, cards))
+    if alone:
+        fonts = "svg{font-family:system-ui,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif}"
+        ground = f'<rect width="{width:.0f}" height="{height:.0f}" rx="12" style="fill:var(--bg)"/>'
+        parts.insert(0, f"<style>{fonts}{DRAWING}</style>{ground}")
     return (
         f'<svg class="paths" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Evidence paths">{"".join(parts)}</svg>'
