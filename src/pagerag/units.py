@@ -18,13 +18,13 @@ State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One extracted fact, ``head -relation-> tail``, and the units that state it.
 
     ``units`` holds candidate ids; leave it empty when the relation is given on a candidate, which is
-    then its only unit. ``confidence`` in [0, 1] becomes conf(e) of the relation edge (A.3).
+    then its only unit; ids that are not in the pool are passed over, since backends know more units than
+    they retrieve. ``confidence`` in [0, 1] becomes conf(e) of the relation edge (A.3).
     """
 
     head: str

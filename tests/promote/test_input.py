@@ -33,8 +33,19 @@ Q = "Where was the founder born?"
         ([{"text": "a", "relations": ["only one"]}], CandidateError, "head, relation, tail"),
         ([{"text": "a", "relations": [Relation("a", "b", "c", confidence=7)]}], CandidateError, "[0, 1]"),
         ([{"text": "a", "vector": [1.0, float("nan")]}], CandidateError, "finite"),
-        ([{"text": "a", "vector": [1.0]}, {"text": "b", "vector": [1.0, 2.0]}], CandidateError, "one encoder"),
+        (
+            [{"text": "a", "vector": [1.0]}, {"text": "b", "vector": [1.0, 2.0]}],
+            CandidateError,
+            "one encoder",
+        ),
         ([5], CandidateError, "int"),
+        (None, InputError, "NoneType"),
+        (5, InputError, "sequence"),
+        ([{"text": "a", "entities": [1, None]}], CandidateError, "names"),
+        ([{"text": "a", "entities": "Marie"}], CandidateError, "names"),
+        ([{"text": "a", "relations": [Relation(1, None, "c")]}], CandidateError, "strings"),  # type: ignore[arg-type]
+        ([{"text": "a", "vector": ["x"]}], CandidateError, "numbers"),
+        ([{"text": "a", "score": 10**400}], CandidateError, "finite"),
         ("one text", InputError, "wrap it in a list"),
         ({"text": "one"}, InputError, "wrap it in a list"),
     ],
@@ -76,6 +87,28 @@ def test_bad_questions(question: Any) -> None:
         promote(question, ["text"])
 
 
+def test_pools_and_questions_without_a_word() -> None:
+    assert promote("???", ["!!!", "..."]).state == "insufficient"
+    assert promote("Where?", ["!!!"], mode="document").state == "insufficient"
+
+
+def test_many_copies_of_one_text_fill_one_place() -> None:
+    result = promote(Q, ["The founder was born in Linz."] * 500)
+    assert len(result.context) == 1
+
+
+def test_bad_counters_weights_and_batches() -> None:
+    for counter in (lambda text: -5, lambda text: "a"):
+        with pytest.raises(InputError, match="count_tokens"):
+            promote(Q, ["The founder was born in Linz."], max_tokens=10, count_tokens=counter)
+    with pytest.raises(InputError, match=r"Weights\.load"):
+        Promoter(weights="file.json")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pairs"):
+        list(Promoter().promote_many([5]))  # type: ignore[list-item]
+    with pytest.raises(InputError, match="numbers"):
+        promote(Q, [{"text": "a", "vector": [1.0]}], vector="abc")
+
+
 def test_vectors_of_two_encoders_are_refused() -> None:
     with pytest.raises(InputError, match="one encoder"):
         promote(Q, [{"text": "a", "vector": [1.0, 0.0]}], vector=[1.0, 0.0, 0.0])
@@ -90,11 +123,21 @@ def test_unknown_ablation_and_strategy_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\x00\x01 born \x7f", "lone \ud83d surrogate born", "\u200b\u200d", "...", "🏰🏯", "a" * 5000, "A" + "\u0301" * 200],
+    [
+        "\x00\x01 born \x7f",
+        "lone \ud83d surrogate born",
+        "\u200b\u200d",
+        "...",
+        "🏰🏯",
+        "a" * 5000,
+        "A" + "\u0301" * 200,
+    ],
 )
 @pytest.mark.parametrize("mode", ["sentence", "paragraph", "document"])
 def test_odd_text_is_no_crash(text: str, mode: Any) -> None:
-    result = promote(Q, [text, "The founder was born in Linz.", {"text": text + " again", "title": text}], mode=mode)
+    result = promote(
+        Q, [text, "The founder was born in Linz.", {"text": text + " again", "title": text}], mode=mode
+    )
     json.dumps(result.to_dict())
     assert result.explain()
     result.graph.to_graphml().encode("utf-8")
@@ -130,8 +173,13 @@ def test_inputs_come_back_untouched() -> None:
 
 
 def test_a_pool_brings_its_own_vector_and_relations() -> None:
-    units = (Candidate("a", "Anna Berg founded it.", vector=np.array([1.0, 0.0])), Candidate("b", "Linz.", vector=np.array([0.0, 1.0])))
-    pool = Pool(Q, units, vector=np.array([1.0, 0.0]), relations=(Relation("Anna Berg", "born in", "Linz", ("a",)),))
+    units = (
+        Candidate("a", "Anna Berg founded it.", vector=np.array([1.0, 0.0])),
+        Candidate("b", "Linz.", vector=np.array([0.0, 1.0])),
+    )
+    pool = Pool(
+        Q, units, vector=np.array([1.0, 0.0]), relations=(Relation("Anna Berg", "born in", "Linz", ("a",)),)
+    )
     result = promote(Q, pool)
     assert result.evidence.signals.similarity is not None
     assert any(edge["kind"] == "relation" for edge in result.graph.edges)

@@ -68,9 +68,17 @@ def test_2wiki_case(strategy: str) -> None:
 def test_a_hub_path_is_rejected() -> None:
     """Everything in the pool mentions Germany; that links all and supports nothing."""
     pool = [
-        {"id": "film", "title": "The Silent Mill", "text": "The Silent Mill is a film from Germany directed by Vera Kolb."},
+        {
+            "id": "film",
+            "title": "The Silent Mill",
+            "text": "The Silent Mill is a film from Germany directed by Vera Kolb.",
+        },
         *(
-            {"id": f"hub{i}", "title": name, "text": f"{name} is a town in Germany with a market and a bridge."}
+            {
+                "id": f"hub{i}",
+                "title": name,
+                "text": f"{name} is a town in Germany with a market and a bridge.",
+            }
             for i, name in enumerate(["Altdorf", "Brunn", "Celle", "Dorfen", "Erding", "Fulda"])
         ),
         {"id": "director", "title": "Vera Kolb", "text": "Kolb was born in Graz and studied in Germany."},
@@ -78,7 +86,12 @@ def test_a_hub_path_is_rejected() -> None:
     result = promote("Where was the director of The Silent Mill born?", pool, k=3, strategy="formula")
     assert ids(result.core)[:2] == ["film", "director"]
     assert not any(unit.id.startswith("hub") for unit in result.core)
-    germany = [path for path in result.paths if any("Germany" in edge.trig for edge in path.edges) and any(u.id.startswith("hub") for u in path.units)]
+    germany = [
+        path
+        for path in result.paths
+        if any("Germany" in edge.trig for edge in path.edges)
+        and any(u.id.startswith("hub") for u in path.units)
+    ]
     assert germany
     assert all(path.verdict == "rejected" for path in germany)
     hubs = [e.hub for p in germany for e in p.edges if e.trig == ("Germany",)]
@@ -116,14 +129,24 @@ def test_sufficiency_falls_when_the_missing_hop_is_taken_away() -> None:
 @pytest.mark.parametrize("strategy", PROMOTERS)
 def test_relations_of_a_backend_become_links(strategy: str) -> None:
     pool = [
-        Candidate("a", "the mill belongs to a woman called vera kolb", relations=(Relation("Silent Mill", "owner", "Vera Kolb"),)),
+        Candidate(
+            "a",
+            "the mill belongs to a woman called vera kolb",
+            relations=(Relation("Silent Mill", "owner", "Vera Kolb"),),
+        ),
         Candidate("b", "kolb, vera: born in graz", entities=("Vera Kolb",)),
         Candidate("c", "graz is a city"),
     ]
     result = PROMOTERS[strategy].promote("Where was the owner of the Silent Mill born?", pool)
-    relation = [edge for edge in result.graph.edges if edge["kind"] == "relation" and edge["from"].startswith("entity")]
+    relation = [
+        edge
+        for edge in result.graph.edges
+        if edge["kind"] == "relation" and edge["from"].startswith("entity")
+    ]
     assert relation[0]["trig"] == ["owner"]
-    assert any(edge.kind == "relation" and "owner" in edge.trig[0] for path in result.paths for edge in path.edges)
+    assert any(
+        edge.kind == "relation" and "owner" in edge.trig[0] for path in result.paths for edge in path.edges
+    )
 
 
 def test_lower_cased_text_degrades_gracefully() -> None:
@@ -176,7 +199,14 @@ def test_a_path_score_is_the_sum_of_its_parts() -> None:
     result = promote(cases.WIKI_QUESTION, cases.WIKI, strategy="formula")
     w = result.evidence.weights
     for path in result.paths:
-        parts = path.sent_base + path.edge_sum + w.coh * path.coherence - path.length_cost + path.bridge_bonus + path.alignment
+        parts = (
+            path.sent_base
+            + path.edge_sum
+            + w.coh * path.coherence
+            - path.length_cost
+            + path.bridge_bonus
+            + path.alignment
+        )
         assert path.score == pytest.approx(parts, abs=2e-3)
         assert path.edge_sum == pytest.approx(sum(edge.score for edge in path.edges), abs=2e-3)
 
@@ -198,10 +228,14 @@ def test_stored_analyses_change_nothing() -> None:
         pool = cases.MUSIQUE
         stored = [type(a).from_bytes(a.to_bytes()) for a in (promoter.analyze(unit, mode) for unit in pool)]  # type: ignore[arg-type]
         one = promoter.promote(cases.MUSIQUE_QUESTION, pool, mode=mode)  # type: ignore[arg-type]
-        two = promoter.promote(cases.MUSIQUE_QUESTION, pool, mode=mode, analyses=[*stored[:5], None, *stored[6:]])  # type: ignore[arg-type]
+        two = promoter.promote(
+            cases.MUSIQUE_QUESTION, pool, mode=mode, analyses=[*stored[:5], None, *stored[6:]]
+        )  # type: ignore[arg-type]
         assert one.to_dict() == two.to_dict()
     with pytest.raises(CandidateError, match="index it again"):
-        promoter.promote("Where?", ["short"], mode="document", analyses=[promoter.analyze("A much longer text than that.")])
+        promoter.promote(
+            "Where?", ["short"], mode="document", analyses=[promoter.analyze("A much longer text than that.")]
+        )
 
 
 @pytest.mark.parametrize("strategy", PROMOTERS)
@@ -222,7 +256,9 @@ def test_every_ablation_switch_changes_something(strategy: str) -> None:
 
 def test_without_minimal_selection_the_core_is_full() -> None:
     for strategy in PROMOTERS:
-        result = Promoter(strategy=strategy, ablate=["minimal_selection"]).promote(cases.WIKI_QUESTION, cases.WIKI)
+        result = Promoter(strategy=strategy, ablate=["minimal_selection"]).promote(
+            cases.WIKI_QUESTION, cases.WIKI
+        )
         assert len(result.core) == 5
 
 
@@ -270,7 +306,9 @@ def test_a_support_encoder_is_one_more_signal() -> None:
 
 
 def test_max_tokens_takes_any_counter() -> None:
-    result = promote(cases.WIKI_QUESTION, cases.WIKI, max_tokens=25, count_tokens=lambda text: len(text.split()))
+    result = promote(
+        cases.WIKI_QUESTION, cases.WIKI, max_tokens=25, count_tokens=lambda text: len(text.split())
+    )
     assert 0 < sum(len(unit.text.split()) for unit in result.context) <= 25
 
 

@@ -17,10 +17,38 @@ from hypothesis import strategies as st
 from pagerag import Candidate, Promoter, Relation
 from pagerag.promote.promoter import count_characters
 
-WORDS = (
-    "river Danube bridge Vienna city founder Anna Berg born Linz museum opened 1990 castle film Director Karl Otto "
-    "wrote novel The Glass Harbour school teacher village north old band album"
-).split()
+WORDS = [
+    "river",
+    "Danube",
+    "bridge",
+    "Vienna",
+    "city",
+    "founder",
+    "Anna",
+    "Berg",
+    "born",
+    "Linz",
+    "museum",
+    "opened",
+    "1990",
+    "castle",
+    "film",
+    "Director",
+    "Karl",
+    "Otto",
+    "wrote",
+    "novel",
+    "The",
+    "Glass",
+    "Harbour",
+    "school",
+    "teacher",
+    "village",
+    "north",
+    "old",
+    "band",
+    "album",
+]
 NAMES = ("Anna Berg", "Karl Otto", "The Glass Harbour", "Linz", "Vienna", "Danube")
 
 words = st.sampled_from(WORDS)

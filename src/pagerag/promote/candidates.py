@@ -28,6 +28,10 @@ def as_candidates(pool: Iterable[str | Mapping[str, Any] | Candidate] | Pool) ->
             f"candidates must be a sequence of texts, mappings or Candidates, not one {type(pool).__name__}; "
             "wrap it in a list"
         )
+    if not isinstance(pool, Iterable):
+        raise InputError(
+            f"candidates must be a sequence of texts, mappings or Candidates, not {type(pool).__name__}"
+        )
     found = tuple(_candidate(item, place) for place, item in enumerate(pool))
     if not found:
         raise EmptyPoolError("the pool is empty: there is nothing to promote; retrieve candidates first")
@@ -74,12 +78,17 @@ def _from_mapping(item: Mapping[str, Any], place: int) -> Candidate:
         raise CandidateError(f"candidate {place} ({item.get('id', 'no id')!r}) has no 'text'", item=place)
     values = {key: value for key, value in item.items() if value is not None}
     values["id"] = str(values.get("id", place))
-    if "entities" in values:
+    if "entities" in values and not isinstance(values["entities"], str):
         values["entities"] = tuple(values["entities"])
     if "relations" in values:
         values["relations"] = tuple(_relation(value, place) for value in values["relations"])
     if "vector" in values:
-        values["vector"] = np.asarray(values["vector"], dtype=np.float32)
+        try:
+            values["vector"] = np.asarray(values["vector"], dtype=np.float32)
+        except (TypeError, ValueError) as broken:
+            raise CandidateError(
+                f"candidate {place}: vector must be a row of numbers", item=place
+            ) from broken
     return Candidate(**values)
 
 
@@ -104,7 +113,9 @@ def _relation(value: object, place: int) -> Relation:
 def _check(candidate: Candidate, place: int) -> None:
     name = f"candidate {place} (id {candidate.id!r})"
     if not isinstance(candidate.text, str):
-        raise CandidateError(f"{name}: text must be a string, not {type(candidate.text).__name__}", item=candidate.id)
+        raise CandidateError(
+            f"{name}: text must be a string, not {type(candidate.text).__name__}", item=candidate.id
+        )
     if not candidate.text.strip():
         raise CandidateError(f"{name} has no text; leave it out of the pool", item=candidate.id)
     for field in ("title", "source"):
@@ -117,13 +128,20 @@ def _check(candidate: Candidate, place: int) -> None:
     if candidate.score is not None:
         try:
             finite = math.isfinite(candidate.score)
-        except TypeError:
+        except (TypeError, OverflowError):
             finite = False
         if not finite:
             raise CandidateError(
                 f"{name}: score is {candidate.score!r}; a score is a finite number, or None when there is none",
                 item=candidate.id,
             )
+    entities: object = candidate.entities
+    if entities is not None and (
+        not isinstance(entities, tuple | list) or not all(isinstance(entity, str) for entity in entities)
+    ):
+        raise CandidateError(
+            f"{name}: entities must be a sequence of names, not {entities!r}", item=candidate.id
+        )
     for relation in candidate.relations or ():
         _check_relation(relation, name)
 
@@ -131,6 +149,8 @@ def _check(candidate: Candidate, place: int) -> None:
 def _check_relation(relation: object, name: str) -> None:
     if not isinstance(relation, Relation):
         raise CandidateError(f"{name}: {relation!r} is not a Relation", item=name)
+    if not all(isinstance(end, str) for end in (relation.head, relation.relation, relation.tail)):
+        raise CandidateError(f"{name}: head, relation and tail of {relation!r} must be strings", item=name)
     confidence = relation.confidence
     if not isinstance(confidence, int | float) or not 0.0 <= confidence <= 1.0:
         raise CandidateError(

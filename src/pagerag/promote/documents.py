@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from pagerag.promote.evidence import Evidence
 
 __all__ = ["best_of_unit", "document_scores"]
 
-Floats = NDArray[np.float32]
+Floats = NDArray[Any]
 
 
 def best_of_unit(values: Floats, unit: NDArray[np.int64], units: int, empty: float = 0.0) -> Floats:
@@ -33,7 +35,9 @@ def document_scores(evidence: Evidence, nodes: Floats, *, plain: bool = False) -
         return best
     w = evidence.weights
     size = np.bincount(reading.unit, minlength=units).astype(np.float32)
-    mean = np.bincount(reading.unit, weights=nodes, minlength=units).astype(np.float32) / np.maximum(size, 1.0)
+    mean = np.bincount(reading.unit, weights=nodes, minlength=units).astype(np.float32) / np.maximum(
+        size, 1.0
+    )
     covered = np.zeros((units, reading.query_count.shape[1]), dtype=bool)
     np.logical_or.at(covered, reading.unit, reading.query_count > 0)
     cover = covered.astype(np.float32) @ reading.idf / max(float(reading.idf.sum()), 1e-9)

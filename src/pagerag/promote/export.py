@@ -52,24 +52,33 @@ class Graph:
                     "seed": round(float(evidence.seeds[node]), 4),
                 }
             )
-            edges.append(_anchor("contains", documents[document], f"sentence:{name}", unit.document, name, unit.title))
-        used = np.nonzero(evidence.links.df > 0)[0].tolist()
-        for t in used:
-            nodes.append(
-                {
-                    "id": f"entity:{reading.keys[t]}",
-                    "kind": "entity",
-                    "label": reading.names[t],
-                    "df": int(evidence.links.df[t]),
-                    "idf": round(float(evidence.links.idf[t]), 4),
-                    "asked": bool(reading.asked[t]),
-                }
+            edges.append(
+                _anchor("contains", documents[document], f"sentence:{name}", unit.document, name, unit.title)
             )
+        used = np.nonzero(evidence.links.df > 0)[0].tolist()
+        nodes += [
+            {
+                "id": f"entity:{reading.keys[t]}",
+                "kind": "entity",
+                "label": reading.names[t],
+                "df": int(evidence.links.df[t]),
+                "idf": round(float(evidence.links.idf[t]), 4),
+                "asked": bool(reading.asked[t]),
+            }
+            for t in used
+        ]
         for node, t in np.argwhere(reading.entity > 0).tolist():
             unit = reading.candidates[int(reading.unit[node])]
             name = sentence_id(evidence, node)
             edges.append(
-                _anchor("mention", f"sentence:{name}", f"entity:{reading.keys[t]}", unit.document, name, reading.names[t])
+                _anchor(
+                    "mention",
+                    f"sentence:{name}",
+                    f"entity:{reading.keys[t]}",
+                    unit.document,
+                    name,
+                    reading.names[t],
+                )
             )
         for node, key, name in reading.single:
             unit = reading.candidates[int(reading.unit[node])]
@@ -84,7 +93,9 @@ class Graph:
                     "asked": False,
                 }
             )
-            edges.append(_anchor("mention", f"sentence:{sentence}", f"entity:{key}", unit.document, sentence, name))
+            edges.append(
+                _anchor("mention", f"sentence:{sentence}", f"entity:{key}", unit.document, sentence, name)
+            )
         for head, tail, relation, stated in reading.stated:
             units = [reading.candidates[int(reading.unit[node])] for node in stated]
             edges.append(
@@ -146,11 +157,15 @@ class Graph:
         lines.append('  <graph edgedefault="undirected">')
         for node in self.nodes:
             lines.append(f"    <node id={_attr(node['id'])}>")
-            lines += [f'      <data key="node-{key}">{_xml(node[key])}</data>' for key in node_keys if key in node]
+            lines += [
+                f'      <data key="node-{key}">{_xml(node[key])}</data>' for key in node_keys if key in node
+            ]
             lines.append("    </node>")
         for edge in self.edges:
             lines.append(f"    <edge source={_attr(edge['from'])} target={_attr(edge['to'])}>")
-            lines += [f'      <data key="edge-{key}">{_xml(edge[key])}</data>' for key in edge_keys if key in edge]
+            lines += [
+                f'      <data key="edge-{key}">{_xml(edge[key])}</data>' for key in edge_keys if key in edge
+            ]
             lines.append("    </edge>")
         return "\n".join([*lines, "  </graph>", "</graphml>"]) + "\n"
 
@@ -167,7 +182,9 @@ class Graph:
         return graph
 
 
-def _anchor(kind: str, start: str, end: str, source: str, sentence: str, trigger: str | None) -> dict[str, Any]:
+def _anchor(
+    kind: str, start: str, end: str, source: str, sentence: str, trigger: str | None
+) -> dict[str, Any]:
     """contains and mention edges anchor a sentence to its source and its names; their confidence is 1."""
     return {
         "kind": kind, "from": start, "to": end, "src": [source], "sent": [sentence],
@@ -207,6 +224,8 @@ def _escape(text: str) -> str:
 def _clean(text: str) -> str:
     """XML has no place for control characters or half of a surrogate pair."""
     return "".join(
-        char if char in "\t\n\r" or (" " <= char < "\ud800") or "\ue000" <= char <= "\ufffd" or char > "\uffff" else "�"
+        char
+        if char in "\t\n\r" or (" " <= char < "\ud800") or "\ue000" <= char <= "\ufffd" or char > "\uffff"
+        else "�"
         for char in text
     )

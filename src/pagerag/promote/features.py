@@ -8,15 +8,26 @@ of the answer or of gold annotations. Missing signals are NaN.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.evidence import Evidence
 
-__all__ = ["ABLATED_FEATURES", "AGGREGATED", "FEATURES", "SECOND", "View", "node_features", "second_features", "unit_features", "unit_view"]
+__all__ = [
+    "ABLATED_FEATURES",
+    "AGGREGATED",
+    "FEATURES",
+    "SECOND",
+    "View",
+    "node_features",
+    "second_features",
+    "unit_features",
+    "unit_view",
+]
 
-Floats = NDArray[np.float32]
+Floats = NDArray[Any]
 
 FEATURES: tuple[str, ...] = (
     # the retriever
@@ -82,9 +93,9 @@ def _rank_in_group(values: Floats, same: NDArray[np.bool_]) -> Floats:
 
 def node_features(evidence: Evidence) -> Floats:
     """One row per sentence, one column per name in ``FEATURES``."""
-    r, links, signals = evidence.reading, evidence.links, evidence.signals
+    r, signals = evidence.reading, evidence.signals
     n = len(r)
-    column: dict[str, Floats | float] = {}
+    column: dict[str, Any] = {}
     ret = signals.retrieved[r.unit]
     doc = r.document
     docs = int(doc.max()) + 1
@@ -136,7 +147,7 @@ def node_features(evidence: Evidence) -> Floats:
     column["doc_titles_asked"] = float(len(set(doc[titled].tolist())))
     column["doc_mass"] = np.bincount(doc, weights=base, minlength=docs).astype(np.float32)[doc]
 
-    _mention_features(column, evidence, base, anchored, titled, same, docs)
+    _mention_features(column, evidence, base, anchored, titled, same)
     _link_features(column, evidence, base, cover, has, idf_total, anchored, same)
     _path_features(column, evidence, n)
 
@@ -155,7 +166,9 @@ def node_features(evidence: Evidence) -> Floats:
     return table
 
 
-def _vector_features(column: dict[str, Floats | float], evidence: Evidence, base: Floats, other: NDArray[np.bool_]) -> None:
+def _vector_features(
+    column: dict[str, Any], evidence: Evidence, base: Floats, other: NDArray[np.bool_]
+) -> None:
     """Similarity to the question, and to the question ⊕ one of the best sentences elsewhere."""
     signals, unit = evidence.signals, evidence.reading.unit
     if signals.similarity is None or signals.between is None:
@@ -171,13 +184,12 @@ def _vector_features(column: dict[str, Floats | float], evidence: Evidence, base
 
 
 def _mention_features(
-    column: dict[str, Floats | float],
+    column: dict[str, Any],
     evidence: Evidence,
     base: Floats,
     anchored: NDArray[np.bool_],
     titled: NDArray[np.bool_],
     same: NDArray[np.bool_],
-    docs: int,
 ) -> None:
     """Directed mention: a well-scored sentence of another document names this document's title."""
     r = evidence.reading
@@ -201,7 +213,7 @@ def _mention_features(
 
 
 def _link_features(
-    column: dict[str, Floats | float],
+    column: dict[str, Any],
     evidence: Evidence,
     base: Floats,
     cover: Floats,
@@ -220,9 +232,9 @@ def _link_features(
     unasked = cross & (links.unasked > 0.5)
     worth = np.where(unasked, links.spec * (0.2 + base[None, :]), 0.0)
     column["link_unasked"] = worth.max(axis=1, initial=0.0)
-    column["link_anchor"] = np.where(unasked & anchored[None, :], links.spec * (0.2 + base[None, :]), 0.0).max(
-        axis=1, initial=0.0
-    )
+    column["link_anchor"] = np.where(
+        unasked & anchored[None, :], links.spec * (0.2 + base[None, :]), 0.0
+    ).max(axis=1, initial=0.0)
     best = np.argmax(value, axis=1)
     row = np.arange(n)
     column["link_spec"] = links.spec[row, best]
@@ -246,7 +258,7 @@ def _link_features(
     column["redundant"] = np.where(better, repeat, 0.0).max(axis=1, initial=0.0)
 
 
-def _path_features(column: dict[str, Floats | float], evidence: Evidence, n: int) -> None:
+def _path_features(column: dict[str, Any], evidence: Evidence, n: int) -> None:
     best, rank = evidence.paths.best_through(n)
     best -= evidence.paths.score[0]
     best[~np.isfinite(best)] = np.nan
@@ -257,13 +269,19 @@ def _path_features(column: dict[str, Floats | float], evidence: Evidence, n: int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The pool's units and how they relate, at the caller's own granularity (square arrays over units)."""
+    """The units that take part and how they relate, at the caller's own granularity (arrays over rows)."""
 
+    unit: NDArray[np.int64]  # which candidate each row is
     document: NDArray[np.int64]
     place: NDArray[np.int64]
     linked: NDArray[np.bool_]  # some link joins the two, across documents
     unasked: NDArray[np.bool_]  # ... by a trigger that the question does not name
     names: NDArray[np.bool_]  # [i, j]: i names the title of j's document
+
+
+def _segments(evidence: Evidence) -> NDArray[np.int64]:
+    """Where each unit's sentences start: they stand in the order of their units."""
+    return np.flatnonzero(np.diff(evidence.reading.unit, prepend=-1))
 
 
 def unit_view(evidence: Evidence) -> View:
@@ -274,63 +292,50 @@ def unit_view(evidence: Evidence) -> View:
     unasked = linked & (links.unasked > 0.5)
     names = (r.explicit[:, r.own] > 0) & (r.own >= 0)[None, :] & other
     if evidence.mode != "document":
-        return View(r.document, r.place, linked, unasked, names)
-    units = len(r.candidates)
-    member = np.zeros((units, len(r)), dtype=np.float32)
-    member[r.unit, np.arange(len(r))] = 1.0
-
-    def gather(square: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.asarray(member @ square.astype(np.float32) @ member.T > 0)
-
-    document = np.full(units, -1, dtype=np.int64)
-    document[r.unit] = r.document
-    missing = np.nonzero(document < 0)[0]
-    document[missing] = int(r.document.max()) + 1 + np.arange(len(missing))
-    place = np.array([c.position or 0 for c in r.candidates], dtype=np.int64)
-    return View(document, place, gather(linked), gather(unasked), gather(names))
+        return View(r.unit, r.document, r.place, linked, unasked, names)
+    starts = _segments(evidence)
+    present = r.unit[starts]
+    squares = np.stack([linked, unasked, names])
+    gathered = np.logical_or.reduceat(np.logical_or.reduceat(squares, starts, axis=1), starts, axis=2)
+    place = np.array([r.candidates[i].position or 0 for i in present.tolist()], dtype=np.int64)
+    return View(present, r.document[starts], place, gathered[0], gathered[1], gathered[2])
 
 
-AGGREGATED = tuple(f"max_{name}" for name in FEATURES[:_OF_QUESTION]) + tuple(f"mean_{name}" for name in FEATURES[:_OF_QUESTION]) + (
-    "doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[_OF_QUESTION:],
-)  # fmt: skip
+AGGREGATED = (
+    tuple(f"max_{name}" for name in FEATURES[:_OF_QUESTION])
+    + tuple(f"mean_{name}" for name in FEATURES[:_OF_QUESTION])
+    + ("doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[_OF_QUESTION:])
+)
 
 
 def unit_features(evidence: Evidence) -> Floats:
-    """One row per candidate: its sentence's own, or in document mode the best and the mean of its sentences
-    with what only the whole unit tells (A.6)."""
+    """One row per unit that takes part: its sentence's own, or in document mode the best and the mean of its
+    sentences with what only the whole unit tells (A.6)."""
     nodes = node_features(evidence)
     if evidence.mode != "document":
         return nodes
     r = evidence.reading
-    units = len(r.candidates)
-    split = _OF_QUESTION
-    # sentences stand in the order of their units: one segment each
-    starts = np.flatnonzero(np.diff(r.unit, prepend=-1))
-    present = r.unit[starts]
-    size = np.bincount(r.unit, minlength=units).astype(np.float32)
-    own = nodes[:, :split]
+    starts = _segments(evidence)
+    size = np.diff(starts, append=len(r)).astype(np.float32)
+    own = nodes[:, :_OF_QUESTION]
     gaps = np.isnan(own)
     gone = gaps.all(axis=0)
     filled = np.where(gaps, np.float32(-9.0), own)
-    best = np.full((units, split), -9.0, dtype=np.float32)
-    best[present] = np.maximum.reduceat(filled, starts, axis=0)
-    mean = np.zeros((units, split), dtype=np.float32)
-    mean[present] = np.add.reduceat(filled, starts, axis=0) / size[present, None]
+    best = np.maximum.reduceat(filled, starts, axis=0)
+    mean = np.add.reduceat(filled, starts, axis=0) / size[:, None]
     best[:, gone] = mean[:, gone] = np.nan
-    covered = np.zeros((units, r.query_count.shape[1]), dtype=np.float32)
-    covered[present] = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
-    named = np.zeros((units, r.entity.shape[1]), dtype=np.float32)
-    named[present] = np.maximum.reduceat(r.entity, starts, axis=0)
+    covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0).astype(np.float32)
+    named = np.maximum.reduceat(r.entity, starts, axis=0)
     whole = np.stack(
         [
             covered @ r.idf / max(float(r.idf.sum()), 1e-9),
             named @ r.asked.astype(np.float32) / max(int(r.asked.sum()), 1),
             np.log1p(size),
-            evidence.signals.retrieved,
+            evidence.signals.retrieved[r.unit[starts]],
         ],
         axis=1,
     )
-    question = np.broadcast_to(nodes[:1, split:], (units, len(FEATURES) - split))
+    question = np.broadcast_to(nodes[:1, _OF_QUESTION:], (len(starts), len(FEATURES) - _OF_QUESTION))
     return np.concatenate([best, mean, whole, question], axis=1).astype(np.float32)
 
 

@@ -118,9 +118,9 @@ def _trigger_sums(
     weighted = np.concatenate([entity, entity * rarity, entity * df, entity * reading.asked])
     sums = (weighted @ entity.T).reshape(4, len(entity), len(entity))
     titled = own >= 0
-    values = np.stack(
-        [titled, titled * rarity[own], titled * df[own], titled * reading.asked[own]]
-    ).astype(np.float32)
+    values = np.stack([titled, titled * rarity[own], titled * df[own], titled * reading.asked[own]]).astype(
+        np.float32
+    )
     sums -= values[:, :, None] * same
     np.maximum(sums, 0.0, out=sums)
     sums[1:] *= sums[0] > 0.5
@@ -174,9 +174,7 @@ def _lay_adjacent(
         "noise": w.adj_noise,
         "reliability": float(score.reliability(0.0, 1.0, w)),
     }
-    value = score.edge_score(
-        relevance, constants["reliability"], w.adj_spec, w.adj_hub, w.adj_noise, w
-    )
+    value = score.edge_score(relevance, constants["reliability"], w.adj_spec, w.adj_hub, w.adj_noise, w)
     chosen = near & (value > best)
     kind[chosen] = ADJACENT
     best[chosen] = value[chosen]

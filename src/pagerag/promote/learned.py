@@ -23,7 +23,6 @@ from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import (
     AGGREGATED,
     FEATURES,
-    SECOND,
     View,
     second_features,
     unit_features,
@@ -113,9 +112,13 @@ class LearnedModel:
         except (OSError, KeyError, ValueError) as broken:
             if isinstance(broken, WeightsError):
                 raise
-            raise WeightsError(f"{path} is not a learned model ({broken}); run pagerag tune again") from broken
+            raise WeightsError(
+                f"{path} is not a learned model ({broken}); run pagerag tune again"
+            ) from broken
         if model.features not in (FEATURES, AGGREGATED):
-            raise WeightsError(f"{path} was trained on other features than this version computes; run pagerag tune again")
+            raise WeightsError(
+                f"{path} was trained on other features than this version computes; run pagerag tune again"
+            )
         return model
 
     @classmethod
@@ -153,20 +156,32 @@ class LearnedStrategy:
         self.weights: Weights | None = model.weights
         self.minimal_selection = minimal_selection
         self._off = np.array(
-            [any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off) for name in model.features],
+            [
+                any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off)
+                for name in model.features
+            ],
             dtype=bool,
         )
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
         """Probabilities for every candidate, the set of highest expected F1, and how far it suffices."""
         view = unit_view(evidence)
-        scores = self._scores(evidence, view)
-        core = self._core(evidence, scores, fits)
-        row = sufficiency_row(evidence, view, scores, core)
-        odds = float(self.model.sufficiency.log_odds(row[None, :])[0])
-        sufficiency = _sigmoid(odds) if core else 0.0
-        ordered = order_of_argument(evidence, view, scores, core)
-        return Judgement(scores, ordered, sufficiency, state_of(sufficiency, self.model.enough, self.model.some))
+        rows = self._scores(evidence, view)
+        core = self._core(evidence, view, rows, fits)
+        sufficiency = 0.0
+        if core:
+            row = sufficiency_row(evidence, view, rows, core)
+            sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
+        ordered = order_of_argument(evidence, view, rows, core)
+        # What a pool too large for the graph left out comes after everything that took part.
+        scores = 0.5 * float(rows.min()) * evidence.signals.retrieved
+        scores[view.unit] = rows
+        return Judgement(
+            scores.astype(np.float32),
+            tuple(int(view.unit[i]) for i in ordered),
+            sufficiency,
+            state_of(sufficiency, self.model.enough, self.model.some),
+        )
 
     def _scores(self, evidence: Evidence, view: View) -> Floats:
         table = unit_features(evidence)
@@ -174,44 +189,45 @@ class LearnedStrategy:
             table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
         if self.model.signals:
             support = evidence.signals.support
-            extra = (
-                support
-                if support is not None
-                else np.full((len(table), len(self.model.signals)), np.nan, dtype=np.float32)
-            )
+            if support is not None and support.shape[1] == len(self.model.signals):
+                extra = support[view.unit]
+            else:
+                extra = np.full((len(table), len(self.model.signals)), np.nan, dtype=np.float32)
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
         both = np.concatenate([table, second_features(view, first)], axis=1)
         return _sigmoid_all(self.model.second.log_odds(both))
 
-    def _core(self, evidence: Evidence, scores: Floats, fits: Fits) -> tuple[int, ...]:
+    def _core(self, evidence: Evidence, view: View, scores: Floats, fits: Fits) -> tuple[int, ...]:
         """Units in order of probability while they fit; of these prefixes the one of highest expected F1.
 
         A unit that shares no word with the question or the pool is never in it.
         """
-        alone = np.ones(len(scores), dtype=bool)
-        np.logical_and.at(alone, evidence.reading.unit, evidence.isolated)
+        alone = evidence.isolated
+        if evidence.mode == "document":
+            starts = np.flatnonzero(np.diff(evidence.reading.unit, prepend=-1))
+            alone = np.logical_and.reduceat(alone, starts)
+        order = np.argsort(-scores, kind="stable").tolist()[:_LOOKED_AT]
+        p = scores.astype(np.float64).tolist()
+        unit = view.unit.tolist()
         chosen: list[int] = []
         best: tuple[int, ...] = ()
         best_value = 0.0
-        order = np.argsort(-scores, kind="stable").tolist()
-        p = scores.astype(np.float64).tolist()
-        for index in order[:_LOOKED_AT]:
-            if alone[index] or not fits({*chosen, index}):
+        for index in order:
+            if alone[index] or not fits({unit[i] for i in (*chosen, index)}):
                 continue
             chosen.append(index)
             if not self.minimal_selection:
                 best = tuple(chosen)
                 continue
-            inside = set(chosen)
-            value = expected_f1([p[i] for i in chosen], [p[i] for i in order if i not in inside])
+            value = expected_f1([p[i] for i in chosen], [p[i] for i in order if i not in chosen])
             if value > best_value:
                 best, best_value = tuple(chosen), value
         return best
 
 
 def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> Floats:
-    """The features of ``SUFFICIENCY`` for a selected set."""
+    """The features of ``SUFFICIENCY`` for a selected set; ``scores`` and ``core`` speak of the view's rows."""
     reading = evidence.reading
     ranked = np.sort(scores)[::-1]
     padded = np.zeros(3, dtype=np.float32)
@@ -219,22 +235,22 @@ def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[
     documents = np.zeros(int(view.document.max()) + 1, dtype=np.float32)
     np.maximum.at(documents, view.document, scores)
     documents = np.sort(documents)[::-1]
-    inside = set(core)
-    nodes = [node for node, unit in enumerate(reading.unit.tolist()) if unit in inside]
     chosen = list(core)
+    units = set(view.unit[chosen].tolist())
+    nodes = [node for node, unit in enumerate(reading.unit.tolist()) if unit in units]
     linked = float(view.linked[np.ix_(chosen, chosen)].any()) if len(chosen) > 1 else 0.0
-    covered = reading.query_count[nodes].any(axis=0) if nodes else np.zeros(len(reading.idf), dtype=bool)
+    covered = reading.query_count[nodes].any(axis=0)
     asked = int(reading.asked.sum())
-    found = int((reading.entity[nodes].any(axis=0) & reading.asked).sum()) if nodes else 0
-    left = [float(p) for i, p in enumerate(scores) if i not in inside]
+    found = int((reading.entity[nodes].any(axis=0) & reading.asked).sum())
+    left = np.sort(np.delete(scores, chosen))[::-1][:_LOOKED_AT].tolist()
     form = reading.question.form
     return np.array(
         [
-            expected_f1([float(scores[i]) for i in core], left) if core else 0.0,
+            expected_f1(scores[chosen].tolist(), left),
             *padded,
             scores.sum(),
             len(core),
-            min((float(scores[i]) for i in core), default=0.0),
+            float(scores[chosen].min()),
             documents[0],
             documents[1] if len(documents) > 1 else 0.0,
             support_of(reading, evidence.links, nodes),
@@ -250,14 +266,17 @@ def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[
     )
 
 
-def order_of_argument(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> tuple[int, ...]:
+def order_of_argument(
+    evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]
+) -> tuple[int, ...]:
     """The core in reading order: it opens with what the question names, and each next unit is one that
     the last ones lead to, document by document."""
     if len(core) < 2:
         return core
     reading = evidence.reading
-    asked = np.zeros(len(scores), dtype=np.float32)
-    np.maximum.at(asked, reading.unit, evidence.asked_entities + evidence.titled)
+    named = np.zeros(len(reading.candidates), dtype=np.float32)
+    np.maximum.at(named, reading.unit, evidence.asked_entities + evidence.titled)
+    asked = named[view.unit]
     left = list(core)
     first = max(left, key=lambda i: (asked[i] - 0.5 * view.names[left, i].any(), scores[i], -i))
     ordered = [first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ MAX_UNITS = 4
 BEAM = 24
 """How many paths of each length live on. Work is BEAM x nodes per hop, whatever the pool."""
 
-Floats = NDArray[np.float32]
+Floats = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ def expand_paths(
         aligned = covered @ worth
         total = score.path_score(base, edge, mean_coh, cost, w) + bonus + aligned
         parts = np.empty((len(nodes), 7), dtype=np.float32)
-        for column, part in enumerate((base, edge, mean_coh, cost, bonus, aligned, noise / max(hops, 1))):
+        everything: tuple[Any, ...] = (base, edge, mean_coh, cost, bonus, aligned, noise / max(hops, 1))
+        for column, part in enumerate(everything):
             parts[:, column] = part
         found.append((nodes, total, parts))
         if units == max_units:

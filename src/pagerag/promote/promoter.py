@@ -64,7 +64,12 @@ class Promoter:
     ) -> None:
         self.analyzer = analyzer or Analyzer()
         self.support = support
-        self.ablate = tuple(sorted(set(ablate)))
+        self.ablate = (ablate,) if isinstance(ablate, str) else tuple(sorted(set(ablate)))
+        if not (weights is None or isinstance(weights, Weights | Mapping)):
+            raise InputError(
+                f"weights must be Weights, or a mapping from mode to Weights, not {type(weights).__name__}; "
+                "Weights.load(path) reads a file"
+            )
         known = (*COMPONENTS, *ABLATIONS)
         for name in self.ablate:
             if name not in known:
@@ -147,9 +152,15 @@ class Promoter:
             analyses = [analyses[i] for i in order]
         judge = self.strategy(mode, strategy)
         evidence = self.evidence(
-            question, pool, judge.reads or mode, vector=vector, relations=relations, analyses=analyses, weights=judge.weights
+            question,
+            pool,
+            judge.reads or mode,
+            vector=vector,
+            relations=relations,
+            analyses=analyses,
+            weights=judge.weights,
         )
-        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, evidence)
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
         judgement = judge.judge(evidence, budget.fits)
         core = judgement.core
         context = (*core, *budget.fill(core, judgement.scores))
@@ -186,7 +197,12 @@ class Promoter:
         return Evidence(reading, signals, weights or self.weights(mode), mode)
 
     async def apromote(
-        self, question: str, candidates: Iterable[CandidateLike] | Pool, k: int = 5, mode: Mode = "sentence", **options: Any
+        self,
+        question: str,
+        candidates: Iterable[CandidateLike] | Pool,
+        k: int = 5,
+        mode: Mode = "sentence",
+        **options: Any,
     ) -> Promotion:
         """``promote`` in a worker thread, so that an event loop stays free."""
         import asyncio  # with the executor below a third of the package's import time, and seldom needed
@@ -206,7 +222,7 @@ class Promoter:
         ``workers`` > 1 spreads the work over processes; the results are the same. Items are taken as they
         are needed, so a generator of any length is fine.
         """
-        pairs = ((item.question, item) if isinstance(item, Pool) else item for item in items)
+        pairs = (_pair(item) for item in items)
         if workers is None or workers <= 1:
             for question, candidates in pairs:
                 yield self.promote(question, candidates, k, mode, **options)
@@ -239,7 +255,9 @@ class Promoter:
                 )
             usable = analysis is not None and analysis.whole == whole
             found.append(
-                analysis if usable and analysis is not None else self.analyzer.analyze(candidate.text, whole=whole)
+                analysis
+                if usable and analysis is not None
+                else self.analyzer.analyze(candidate.text, whole=whole)
             )
         return found
 
@@ -252,7 +270,10 @@ class Promoter:
         retrieved = retrieved_scores(pool)
         similarity = between = None
         if vector is not None and all(candidate.vector is not None for candidate in pool):
-            asked = np.asarray(vector, dtype=np.float32)
+            try:
+                asked = np.asarray(vector, dtype=np.float32)
+            except (TypeError, ValueError) as broken:
+                raise InputError("the question's vector must be a row of numbers") from broken
             rows = np.stack([np.asarray(c.vector, dtype=np.float32) for c in pool])
             if asked.shape != rows.shape[1:] or not np.isfinite(asked).all():
                 raise InputError(
@@ -273,6 +294,14 @@ class Promoter:
         return Signals(retrieved, similarity, between, support)
 
 
+def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:
+    if isinstance(item, Pool):
+        return item.question, item
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise InputError(f"promote_many takes Pools or (question, candidates) pairs, not {type(item).__name__}")
+
+
 class _Budget:
     """k units, max_tokens tokens, no unit twice: hard bounds."""
 
@@ -282,16 +311,12 @@ class _Budget:
         k: int,
         max_tokens: int | None,
         count: TokenCounter,
-        evidence: Evidence,
     ) -> None:
         self.k = int(k)
         self.max_tokens = max_tokens
-        self.tokens = [count(candidate.text) for candidate in pool] if max_tokens is not None else []
-        # Two units with the same words in the same order say the same thing twice, whatever their ids.
-        words: dict[int, list[tuple[str, ...]]] = {}
-        for unit, tokens in zip(evidence.reading.unit.tolist(), evidence.reading.tokens, strict=True):
-            words.setdefault(unit, []).append(tokens)
-        self.says = [tuple(words[i]) if i in words else (i,) for i in range(len(pool))]
+        self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
+        # Two units of the same text say the same thing twice, whatever their ids.
+        self.says = [" ".join(candidate.text.split()).casefold() for candidate in pool]
 
     def fits(self, units: set[int]) -> bool:
         """Whether these candidates may stand together in a context."""
@@ -314,6 +339,15 @@ class _Budget:
         return filled
 
 
+def _counted(count: TokenCounter, candidate: Candidate) -> int:
+    tokens = count(candidate.text)
+    if isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 0:
+        raise InputError(
+            f"count_tokens gave {tokens!r} for candidate {candidate.id!r}; it must give a number ≥ 0"
+        )
+    return int(tokens)
+
+
 def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
     """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
     as given where there is none, because then the place is the retriever's only word."""
@@ -331,7 +365,7 @@ def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
 
 def _promote_batch(
     promoter: Promoter,
-    batch: list[tuple[str, Iterable[CandidateLike]]],
+    batch: Sequence[tuple[str, Iterable[CandidateLike] | Pool]],
     k: int,
     mode: Mode,
     options: dict[str, Any],

@@ -27,6 +27,8 @@ MAX_NODES = 240
 those that the best of them name, so that the work is bounded whatever the pool."""
 
 _CASELESS = 8
+_LONGEST_TITLE = 300  # characters; what is longer is no title
+_LONGEST_QUESTION = 4_000
 _STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 
 Floats = NDArray[np.float32]
@@ -58,12 +60,16 @@ class Reading:
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
     named: Floats  # n: how many entities the sentence names, those that nothing else names included
-    single: tuple[tuple[int, str, str], ...]  # (node, key, display name) of the entities that one sentence has
+    single: tuple[
+        tuple[int, str, str], ...
+    ]  # (node, key, display name) of the entities that one sentence has
     own: Ints  # n: the entity that is the document's title, or -1
     asked: Bools  # E: the question names the entity
     is_title: Bools  # E: the entity is the title of a document in the pool
     title_share: Floats  # n: share of the title's words that the question has
-    stated: tuple[tuple[int, int, Relation, tuple[int, ...]], ...]  # head, tail, relation, nodes that state it
+    stated: tuple[
+        tuple[int, int, Relation, tuple[int, ...]], ...
+    ]  # head, tail, relation, nodes that state it
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
 
     def __len__(self) -> int:
@@ -80,7 +86,7 @@ def read_pool(
     """Read the pool for ``question``. ``prior`` (one value per candidate) breaks ties when a pool is too
     large for all of its sentences to take part."""
     rows = _Rows(candidates, analyses)
-    asked = read_question(question)
+    asked = read_question(question[:_LONGEST_QUESTION])
     keep = _narrow(rows, asked, prior)
     if keep is not None:
         rows = rows.take(keep)
@@ -145,7 +151,7 @@ class _Rows:
         for index, (candidate, analysis) in enumerate(zip(candidates, analyses, strict=True)):
             document = documents.setdefault(candidate.document, len(documents))
             if document == len(self.titles):
-                title = candidate.title
+                title = candidate.title[:_LONGEST_TITLE] if candidate.title else None
                 self.titles.append(title_keys(title) if title else None)
                 self.title_tokens.append(tuple(tokenize(title)) if title else ())
                 self.title_names.append(title or "")
@@ -194,7 +200,8 @@ def _narrow(rows: _Rows, asked: Question, prior: Floats | None) -> list[int] | N
     # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice.
     said: set[tuple[int, tuple[str, ...]]] = set()
     heard: set[int] = set()
-    first, later = [], []
+    first: list[int] = []
+    later: list[int] = []
     for i in ranked:
         unit, key = rows.unit[i], (rows.unit[i], rows.tokens[i])
         if key in said:
@@ -241,9 +248,13 @@ class _Words:
 
     def counts(self, column: Ints, columns: int) -> Floats:
         """How often each title and sentence has words of each column; ``column`` maps words, -1: none."""
-        place = column[self.word] if len(self.word) else self.word
+        if not columns or not len(self.word):
+            return np.zeros((self.first + self.nodes, columns), dtype=np.float32)
+        place = column[self.word]
         hit = place >= 0
-        flat = np.bincount(self.row[hit] * columns + place[hit], minlength=(self.first + self.nodes) * columns)
+        flat = np.bincount(
+            self.row[hit] * columns + place[hit], minlength=(self.first + self.nodes) * columns
+        )
         return flat.reshape(-1, columns).astype(np.float32)
 
     def overlap(self) -> Floats:
@@ -389,13 +400,18 @@ class _Names:
         entity[titled, own[titled]] = 1.0
         pairs = list(self.display.items())
         self.single = tuple(
-            (int(node), *pairs[name]) for node, name in zip(nodes[~keep].tolist(), flat[~keep].tolist(), strict=True)
+            (int(node), *pairs[name])
+            for node, name in zip(nodes[~keep].tolist(), flat[~keep].tolist(), strict=True)
         )
         self.display = {key: name for (key, name), link in zip(pairs, links.tolist(), strict=True) if link}
         self.index = {key: place for place, key in enumerate(self.display)}
         self.asked = {int(column[place]) for place in self.asked}
         named = np.bincount(nodes, minlength=count).astype(np.float32)
-        self.names_of = [{int(column[name]): None for name in ids if links[name]} for ids in self.names_of] if self.relations else []
+        self.names_of = (
+            [{int(column[name]): None for name in ids if links[name]} for ids in self.names_of]
+            if self.relations
+            else []
+        )
         return explicit, entity, own, named
 
     def asked_mask(self) -> Bools:
@@ -435,7 +451,7 @@ def _stated_by(
     candidates: Sequence[Candidate], relations: Sequence[Relation]
 ) -> list[tuple[Relation, tuple[int, ...]]]:
     """Every given relation with the candidates that state it: its owner, or the units it names."""
-    stated = [
+    stated: list[tuple[Relation, tuple[int, ...]]] = [
         (relation, (index,))
         for index, candidate in enumerate(candidates)
         for relation in candidate.relations or ()
@@ -443,7 +459,8 @@ def _stated_by(
     if relations:
         place = {candidate.id: index for index, candidate in enumerate(candidates)}
         stated += [
-            (relation, tuple(place[unit] for unit in relation.units if unit in place)) for relation in relations
+            (relation, tuple(place[unit] for unit in relation.units if unit in place))
+            for relation in relations
         ]
     return stated
 
@@ -471,7 +488,9 @@ def _given_names(
     relations: Sequence[tuple[Relation, tuple[int, ...]]],
 ) -> dict[int, list[str]]:
     """A backend's own entities, on the sentences of the unit that have their words (else on the first)."""
-    surfaces = {index: list(candidate.entities) for index, candidate in enumerate(candidates) if candidate.entities}
+    surfaces = {
+        index: list(candidate.entities) for index, candidate in enumerate(candidates) if candidate.entities
+    }
     for relation, units in relations:
         for index in units:
             surfaces.setdefault(index, []).extend((relation.head, relation.tail))

@@ -200,7 +200,9 @@ def length_cost(edges: int, w: Weights, *, paragraph: bool) -> float:
 def bridge_bonus(anchored: ArrayLike, signalled: ArrayLike, w: Weights) -> Array:
     """The bounded bonus of a bridge question's path: one sentence mentions a question entity, another
     carries a relation signal (A.4)."""
-    return w.bridge * (np.asarray(anchored, dtype=bool) & np.asarray(signalled, dtype=bool)).astype(np.float32)
+    return w.bridge * (np.asarray(anchored, dtype=bool) & np.asarray(signalled, dtype=bool)).astype(
+        np.float32
+    )
 
 
 def path_alignment(covered: ArrayLike, signalled: ArrayLike, w: Weights) -> Array:

@@ -55,9 +55,10 @@ def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
     covered = reading.query_stem[chosen].any(axis=0)
     words = float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9))
     asked = reading.asked
-    entities = 1.0
     if asked.any():
         entities = float((reading.entity[chosen].any(axis=0) & asked).sum() / asked.sum())
+    else:  # the question names nothing, or nothing that the pool knows
+        entities = 0.0 if reading.question.entities else words
     # Things to compare need not be connected: there it counts that none of them is missing.
     joined = _connected(links, chosen) if reading.question.form == "bridge" else entities
     cover = 0.6 * words + 0.4 * entities

@@ -86,7 +86,9 @@ class FormulaStrategy:
         through = best.max(axis=0)
         scale = max(abs(float(evidence.paths.score[0])), 1e-6)
         seeds = evidence.seeds
-        node_scores = np.where(np.isfinite(through), 0.5 * seeds + through / scale, 0.3 * seeds).astype(np.float32)
+        node_scores = np.where(np.isfinite(through), 0.5 * seeds + through / scale, 0.3 * seeds).astype(
+            np.float32
+        )
         return document_scores(evidence, _unit_range(node_scores))
 
     def _core(
@@ -101,7 +103,9 @@ class FormulaStrategy:
                 if fits({*core, index}):
                     core.append(index)
             return tuple(core), ()
-        selection = select_minimal(reading, evidence.links, evidence.paths, evidence.weights, fits, evidence.isolated)
+        selection = select_minimal(
+            reading, evidence.links, evidence.paths, evidence.weights, fits, evidence.isolated
+        )
         return tuple(dict.fromkeys(unit[node] for node in selection.nodes)), selection.decisions
 
 

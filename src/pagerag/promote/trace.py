@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,9 +172,7 @@ def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath
                 length_cost=round(path.cost, 4),
                 bridge_bonus=round(path.bridge, 4),
                 alignment=round(path.alignment, 4),
-                edges=tuple(
-                    edge_between(evidence, a, b) for a, b in zip(path.nodes, path.nodes[1:], strict=False)
-                ),
+                edges=tuple(edge_between(evidence, a, b) for a, b in pairwise(path.nodes)),
                 verdict=verdict,
                 reason=reason,
             )
@@ -185,7 +183,7 @@ def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath
 def _lacking(evidence: Evidence, nodes: tuple[int, ...], core: set[int]) -> str:
     """What a path that was never weighed lacks, from its own features."""
     reading, links = evidence.reading, evidence.links
-    pairs = list(zip(nodes, nodes[1:], strict=False))
+    pairs = list(pairwise(nodes))
     if any(links.hub[a, b] > 0.6 and not links.asked[a, b] for a, b in pairs):
         return "runs through a hub: its trigger links too many candidates to tell them apart"
     if any(links.noise[a, b] > 0.5 for a, b in pairs):
@@ -218,12 +216,18 @@ def explain(promotion: Promotion) -> str:
     paths = promotion.paths
     kept = [path for path in paths if path.verdict == "kept" and len(path.units) > 1][:3]
     rejected = [path for path in paths if path.verdict != "kept" and len(path.units) > 1][:5]
-    for heading, group in (("Supporting paths", kept), ("Rejected paths: connected, but not support", rejected)):
+    for heading, group in (
+        ("Supporting paths", kept),
+        ("Rejected paths: connected, but not support", rejected),
+    ):
         if group:
             lines += ["", f"{heading}:"]
             lines += [f"  {_path_line(path)}" for path in group]
     if promotion.state == "insufficient":
-        lines += ["", "Nothing in this pool supports an answer: treat what is shown as the least bad candidates."]
+        lines += [
+            "",
+            "Nothing in this pool supports an answer: treat what is shown as the least bad candidates.",
+        ]
     return "\n".join(lines)
 
 
@@ -231,7 +235,9 @@ def _path_line(path: SupportPath) -> str:
     steps = [path.units[0].title or path.units[0].id]
     for edge, unit in zip(path.edges, path.units[1:], strict=True):
         via = ", ".join(edge.trig[:2]) or edge.kind
-        steps.append(f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ {unit.title or unit.id}")
+        steps.append(
+            f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ {unit.title or unit.id}"
+        )
     return f"#{path.rank} {path.score:+.2f}  {' '.join(steps)}  ({path.reason})"
 
 
@@ -242,7 +248,7 @@ def _why(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
     if not nodes:
         return ["outside the sentences that took part in the graph"]
     tokens = list(dict.fromkeys(reading.question.tokens))
-    covered = reading.query_count[nodes].any(axis=0)
+    covered = np.asarray(reading.query_count[nodes].any(axis=0))
     words = [token for token, has in zip(tokens, covered.tolist(), strict=True) if has]
     asked = reading.entity[nodes].any(axis=0) & reading.asked
     entities = [reading.names[t] for t in np.nonzero(asked)[0].tolist()]

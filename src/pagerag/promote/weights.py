@@ -34,12 +34,16 @@ class Weights:
     w_ent: float = _weight(0.1, 0, 2, "w_e: weight of ent_overlap(q, s) in sent_rel")
     w_ret: float = _weight(0.51, 0, 2, "weight of the retriever's own normalised score in sent_rel")
     w_vec: float = _weight(0.0, 0, 2, "weight of the vector similarity in sent_rel, where vectors are given")
-    w_sup: float = _weight(0.0, 0, 4, "weight of a support encoder's judgement in sent_rel, where one is given")
+    w_sup: float = _weight(
+        0.0, 0, 4, "weight of a support encoder's judgement in sent_rel, where one is given"
+    )
     lit_cap: float = _weight(0.54, 0, 1, "τ_lit: bound of the literal-entity bonus")
     lit_step: float = _weight(0.15, 0, 1, "λ_lit: bonus per question entity found literally")
     rel_boost: float = _weight(0.3, 0, 1, "bonus per shared relation cue (soft relation intent)")
     title_boost: float = _weight(0.34, 0, 1, "bonus when the question names the unit's document")
-    lead_boost: float = _weight(0.1, 0, 1, "bonus of a document's opening sentence, which says what it is about")
+    lead_boost: float = _weight(
+        0.1, 0, 1, "bonus of a document's opening sentence, which says what it is about"
+    )
     kind_boost: float = _weight(0.1, 0, 1, "bonus of a sentence that holds the kind of answer asked for")
     # A.3 metadata
     conf_base: float = _weight(0.4, 0, 1, "b0: confidence of a shared-entity edge with no trigger")
@@ -77,7 +81,9 @@ class Weights:
     # 3.5, A.6 aggregation to documents
     d_best: float = _weight(1.0, 0, 3, "document score: its best sentence")
     d_mean: float = _weight(0.2, 0, 3, "document score: the mean of its sentences")
-    d_cover: float = _weight(0.4, 0, 3, "document score: question words covered by the whole document, by idf")
+    d_cover: float = _weight(
+        0.4, 0, 3, "document score: question words covered by the whole document, by idf"
+    )
     d_title: float = _weight(0.3, 0, 3, "document score: title-question overlap")
     d_ret: float = _weight(0.5, 0, 3, "document score: the retriever's own score")
     d_length: float = _weight(0.05, 0, 1, "document score: penalty of length")
@@ -91,7 +97,7 @@ class Weights:
     c_overlap: float = _weight(0.63, 0, 3, "Δcost: words repeated from what is selected")
     c_noise: float = _weight(0.2, 0, 2, "Δcost: mean noise of the path's edges")
     enough: float = _weight(0.75, 0, 2, "support at which the state is Enough")
-    some: float = _weight(0.2, 0, 1, "support under which the state is insufficient")
+    some: float = _weight(0.45, 0, 1, "support under which the state is insufficient")
     patience: float = _weight(0.1, 0, 1, "utility a provisional bridge may lack for one step")
 
     def __post_init__(self) -> None:

@@ -79,7 +79,9 @@ def train(
     lightgbm = need("lightgbm", "lightgbm", "tune", "training the learned scorer")
     folds = _folds(items, settings)
     rows = _rows(items, folds, settings, promoter, say)
-    first_oof, first_models = _cross_fit(lightgbm, rows, [row.table for row in rows], settings, say, "first round")
+    first_oof, first_models = _cross_fit(
+        lightgbm, rows, [row.table for row in rows], settings, say, "first round"
+    )
     tables = [
         np.concatenate([row.table, second_features(row.view, p)], axis=1)
         for row, p in zip(rows, first_oof, strict=True)
@@ -144,16 +146,18 @@ def _rows(
 def _table(evidence: Evidence) -> Floats:
     table = unit_features(evidence)
     support = evidence.signals.support
-    return table if support is None else np.concatenate([table, support], axis=1)
+    return table if support is None else np.concatenate([table, support[unit_view(evidence).unit]], axis=1)
 
 
 def _fit(lightgbm: Any, rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
-    labels = np.concatenate([row.item.gold for row in rows]).astype(np.float32)
+    labels = np.concatenate([row.item.gold[row.view.unit] for row in rows]).astype(np.float32)
     weights = np.concatenate([np.full(len(row.table), row.weight) for row in rows])
     return _boost(lightgbm, np.concatenate(tables), labels, weights, settings, settings.rounds)
 
 
-def _boost(lightgbm: Any, table: Floats, labels: Floats, weights: Floats, settings: Settings, rounds: int) -> Any:
+def _boost(
+    lightgbm: Any, table: Floats, labels: Floats, weights: Floats, settings: Settings, rounds: int
+) -> Any:
     data = lightgbm.Dataset(table, labels, weight=weights, params={"verbose": -1})
     parameters = {
         "objective": "binary",
@@ -197,7 +201,10 @@ def _cross_fit(
 def _choose(p: Floats, k: int) -> list[int]:
     """The prefix of highest expected F1."""
     order = np.argsort(-p, kind="stable").tolist()
-    values = [expected_f1([float(p[i]) for i in order[:m]], [float(p[i]) for i in order[m:]]) for m in range(1, k + 1)]
+    values = [
+        expected_f1([float(p[i]) for i in order[:m]], [float(p[i]) for i in order[m:]])
+        for m in range(1, k + 1)
+    ]
     return order[: int(np.argmax(values[: len(order)])) + 1]
 
 
@@ -263,7 +270,13 @@ def _fit_sufficiency(
     y = np.array(labels, dtype=np.float32)
     weight = np.array([{"pool": 1.0, "twin": 1.0, "stranger": 0.3}[kind] for kind in kinds])
     small = Settings(
-        rounds=settings.sufficiency_rounds, depth=3, leaves=7, rate=0.05, rows_per_leaf=40, columns=0.6, seed=settings.seed
+        rounds=settings.sufficiency_rounds,
+        depth=3,
+        leaves=7,
+        rate=0.05,
+        rows_per_leaf=40,
+        columns=0.6,
+        seed=settings.seed,
     )
     oof = np.zeros(len(y))
     fold_of = np.array(folds)
@@ -293,7 +306,9 @@ def _with_question(stranger: LabelledPool, question: str, owner: LabelledPool) -
     """Another question's pool for this question: nothing in it should support it."""
     if stranger.question == owner.question or stranger.mode != owner.mode:
         return None
-    return replace(owner, pool=replace(stranger.pool, question=question, vector=None), gold_ids=owner.gold_ids)
+    return replace(
+        owner, pool=replace(stranger.pool, question=question, vector=None), gold_ids=owner.gold_ids
+    )
 
 
 def _auroc(positive: Floats, negative: Floats) -> float:

@@ -69,7 +69,9 @@ def labelled_pools(
     for name, file, unit in TRAIN_FILES:
         path = data / file
         if not path.exists():
-            raise InputError(f"{path} is missing; --data names a folder with {', '.join(f for _, f, _ in TRAIN_FILES)}")
+            raise InputError(
+                f"{path} is missing; --data names a folder with {', '.join(f for _, f, _ in TRAIN_FILES)}"
+            )
         granularity: Mode = unit if mode == "sentence" or unit == "paragraph" else "document"
         make = Pools(DenseRanker(encoder), mode=granularity, size=size + 5)
         questions = list(read_questions(name, path, limit=limit))

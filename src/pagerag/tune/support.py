@@ -24,7 +24,9 @@ class StoredSupport:
 
     name = "stored"
 
-    def __init__(self, signals: tuple[str, ...], table: Mapping[tuple[str, str, str], Sequence[float]]) -> None:
+    def __init__(
+        self, signals: tuple[str, ...], table: Mapping[tuple[str, str, str], Sequence[float]]
+    ) -> None:
         self.signals = signals
         self._table = table
 
@@ -42,12 +44,15 @@ class StoredSupport:
                     else:
                         table[row["question"], row.get("title") or "", row["text"]] = row["signals"]
                 except (ValueError, KeyError, TypeError) as broken:
-                    raise FormatError(f"not a row of support signals ({broken})", file=path, line=number) from broken
+                    raise FormatError(
+                        f"not a row of support signals ({broken})", file=path, line=number
+                    ) from broken
         return cls(signals, table)
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """The stored signals; a unit that was not scored counts as unlikely."""
         blank = [-8.0] * len(self.signals)
         return np.array(
-            [self._table.get((question, unit.title or "", unit.text), blank) for unit in units], dtype=np.float32
+            [self._table.get((question, unit.title or "", unit.text), blank) for unit in units],
+            dtype=np.float32,
         )

@@ -19,11 +19,18 @@ from pagerag.units import Mode
 __all__ = ["tune_weights"]
 
 _PER_DATASET = 240
-_FIXED = {"w_vec", "w_sup", "rel_spec", "rel_hub"}  # signals that the train pools do not have, or seldom
+# signals that the train pools do not have, and the threshold of "insufficient", on which F1 does not depend
+_FIXED = {"w_vec", "w_sup", "rel_spec", "rel_hub", "some"}
 
 
 def tune_weights(
-    items: Sequence[LabelledPool], mode: Mode, *, steps: int, seed: int, say: Callable[[str], None], k: int = 5
+    items: Sequence[LabelledPool],
+    mode: Mode,
+    *,
+    steps: int,
+    seed: int,
+    say: Callable[[str], None],
+    k: int = 5,
 ) -> tuple[Weights, dict[str, Any]]:
     """The best weights found in ``steps`` steps, and their Sup F1 on the questions searched and held out."""
     rng = np.random.default_rng(seed)
@@ -33,7 +40,10 @@ def tune_weights(
         group = [item for item in items if item.dataset == name]
         order = rng.permutation(len(group))
         search += [_read(promoter, group[i], mode) for i in order[: min(_PER_DATASET, len(group) * 2 // 3)]]
-        held += [_read(promoter, group[i], mode) for i in order[min(_PER_DATASET, len(group) * 2 // 3) :][:_PER_DATASET]]
+        held += [
+            _read(promoter, group[i], mode)
+            for i in order[min(_PER_DATASET, len(group) * 2 // 3) :][:_PER_DATASET]
+        ]
     best = Weights()
     value = _objective(search, best, mode, k)
     say(f"start: {value:.2f}")
