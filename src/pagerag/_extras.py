@@ -15,6 +15,6 @@ def need(module: str, package: str, extra: str, purpose: str = "") -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        if missing.name is not None and missing.name.split(".")[0] != module.split(".")[0]:
+        if missing.name is not None and missing.name.split(".")[0] != module.split(".", maxsplit=1)[0]:
             raise  # the package is there and one of its own needs is not: say that, not this
         raise MissingExtraError(package, extra, purpose) from missing

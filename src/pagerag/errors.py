@@ -96,9 +96,7 @@ class MissingExtraError(PageRAGError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str = "") -> None:
         why = f" ({purpose})" if purpose else ""
-        super().__init__(
-            f"{package} is not installed{why}. Install it with: pip install 'pagerag[{extra}]'"
-        )
+        super().__init__(f"{package} is not installed{why}. Install it with: pip install 'pagerag[{extra}]'")
         self.package, self.extra = package, extra
 
 

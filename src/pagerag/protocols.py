@@ -79,9 +79,7 @@ class Reader(Protocol):
 
     name: str
 
-    def read(
-        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
-    ) -> Answer: ...
+    def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer: ...
 
 
 @runtime_checkable
@@ -103,9 +101,7 @@ class SupportEncoder(Protocol):
     name: str
     signals: tuple[str, ...]
 
-    def support(
-        self, question: str, units: Sequence[Candidate], /
-    ) -> NDArray[np.float32]: ...
+    def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]: ...
 
 
 def names(kind: str) -> list[str]:

@@ -99,7 +99,9 @@ class Analyzer:
     (2, ('hans zimmer', 'interstellar'))
     """
 
-    def __init__(self, extractor: EntityExtractor | None = None, *, max_characters: int = MAX_CHARACTERS) -> None:
+    def __init__(
+        self, extractor: EntityExtractor | None = None, *, max_characters: int = MAX_CHARACTERS
+    ) -> None:
         self.extractor: EntityExtractor = extractor or extract_entities
         self.max_characters = max_characters
 

@@ -14,7 +14,25 @@ __all__ = ["Question", "read_question", "relation_mask"]
 
 Form = Literal["bridge", "comparison", "yes-no"]
 
-_YES_NO = frozenset("is are was were do does did has have had can could will would should".split())
+_YES_NO = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "can",
+        "could",
+        "will",
+        "would",
+        "should",
+    ]
+)
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
 _OR = re.compile(r"\bor\b")
