@@ -56,7 +56,8 @@ test-backends: $(VENV)-hipporag/.done ## systems that need torch, in an environm
 	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
-	for mode in sentence document; do $(BIN)/pagerag tune --data $(DATA) --mode $$mode --out src/pagerag/promote/data || exit 1; done
+	$(BIN)/pagerag tune --data $(DATA) --mode sentence --out src/pagerag/promote/data
+	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promote/data
 	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --out src/pagerag/promote/data
 
 clean: ## remove what make created
