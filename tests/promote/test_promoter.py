@@ -179,6 +179,13 @@ def test_exports(mode: Any) -> None:
     assert json.loads(graph.to_json()) == json.loads(json.dumps(graph.to_dict()))
 
 
+def test_every_unit_has_its_reasons() -> None:
+    result = promote(cases.INTERSTELLAR_QUESTION, cases.INTERSTELLAR)
+    place = ids(result.pool).index("Hans Zimmer#0")
+    assert any("born" in reason for reason in result.why(place))
+    assert all(result.why(i) for i in range(len(result.pool)))
+
+
 def test_the_trace_has_a_stable_schema() -> None:
     trace = promote(cases.WIKI_QUESTION, cases.WIKI).to_dict()
     assert trace["version"] == 1

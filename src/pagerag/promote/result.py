@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.export import Graph
 from pagerag.promote.strategy import Judgement
-from pagerag.promote.trace import SupportPath, explain, support_paths, trace
+from pagerag.promote.trace import SupportPath, explain, reasons, support_paths, trace
 from pagerag.units import Candidate, Mode, State
 
 __all__ = ["Promotion"]
@@ -80,6 +80,10 @@ class Promotion:
     def graph(self) -> Graph:
         """The query-local graph: document, sentence and entity nodes, five kinds of edges, m(e) on each."""
         return Graph.from_evidence(self.evidence)
+
+    def why(self, place: int) -> tuple[str, ...]:
+        """The reasons that speak for the candidate at this place of the pool."""
+        return tuple(reasons(self.evidence, self.order.index(place), self))
 
     def explain(self) -> str:
         """Readable text: why each unit is in, and what each rejected path lacked."""

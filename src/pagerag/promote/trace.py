@@ -17,7 +17,7 @@ from pagerag.units import Candidate
 if TYPE_CHECKING:
     from pagerag.promote.result import Promotion
 
-__all__ = ["SCHEMA_VERSION", "Edge", "SupportPath", "explain", "support_paths", "trace"]
+__all__ = ["SCHEMA_VERSION", "Edge", "SupportPath", "explain", "reasons", "support_paths", "trace"]
 
 SCHEMA_VERSION = 1
 _SHOWN_PATHS = 12
@@ -212,7 +212,7 @@ def explain(promotion: Promotion) -> str:
         role = "core" if place in core else "fill"
         title = f"{unit.title}: " if unit.title else ""
         lines.append(f"[{number}] {role} {scores[place]:.2f}  (was {place + 1})  {title}{_short(unit.text)}")
-        lines += [f"      {why}" for why in _why(evidence, place_of[place], promotion)]
+        lines += [f"      {why}" for why in reasons(evidence, place_of[place], promotion)]
     paths = promotion.paths
     kept = [path for path in paths if path.verdict == "kept" and len(path.units) > 1][:3]
     rejected = [path for path in paths if path.verdict != "kept" and len(path.units) > 1][:5]
@@ -241,7 +241,7 @@ def _path_line(path: SupportPath) -> str:
     return f"#{path.rank} {path.score:+.2f}  {' '.join(steps)}  ({path.reason})"
 
 
-def _why(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
+def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
     """The reasons that speak for a unit: question words, named entities, links into the core."""
     reading = evidence.reading
     nodes = [node for node, owner in enumerate(reading.unit.tolist()) if owner == unit]

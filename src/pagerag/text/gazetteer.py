@@ -33,7 +33,7 @@ class Gazetteer:
     'hans zimmer'
     """
 
-    __slots__ = ("_acronyms", "_aliases", "_heads", "_surnames", "titles")
+    __slots__ = ("_acronyms", "_aliases", "_heads", "_short", "_surnames", "titles")
 
     def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
         """``mentions`` are the keys of all names found; ``acronyms`` those of them written in capitals."""
@@ -66,9 +66,11 @@ class Gazetteer:
             if short:
                 _claim(self._acronyms, "".join([word[0] for word in key.split(" ")]), key)
 
+        self._short = {*self._aliases, *self._acronyms, *self._surnames}
+
     def resolve(self, key: str, surface: str) -> str:
         """The name that ``key`` stands for in this pool; itself when nothing better is certain."""
-        if key in self.titles:
+        if key not in self._short or key in self.titles:
             return key
         whole = self._aliases.get(key)
         if whole:
