@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pagerag.errors import FormatError
 from pagerag.text import Analysis, Analyzer, extract_entities, read_question, split_sentences, tokenize
 from pagerag.text.entities import name_key
+from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
 from pagerag.text.gazetteer import Gazetteer, title_keys
 
 SCRIPTS = {
@@ -121,7 +122,11 @@ def test_answer_types(question: str, kind: str) -> None:
 
 
 def test_the_gazetteer_resolves_only_what_is_certain() -> None:
-    names = Gazetteer(["hans zimmer", "christopher nolan", "jonathan nolan", "united nations"], ["ennio morricone", "morricone"])
+    names = Gazetteer(
+        ["hans zimmer", "christopher nolan", "jonathan nolan", "united nations"],
+        ["ennio morricone", "morricone", "zimmer", "nolan", "un"],
+        ["un"],
+    )
     assert names.resolve("zimmer", "Zimmer") == "hans zimmer"
     assert names.resolve("nolan", "Nolan") == "nolan"  # two of them
     assert names.resolve("un", "UN") == "united nations"
@@ -152,3 +157,23 @@ def test_stored_analyses_of_another_version_or_broken_ones_are_refused() -> None
         Analysis.from_bytes(data.replace(b"[1,", b"[99,", 1))
     with pytest.raises(FormatError, match="index the unit again"):
         Analysis.from_bytes(data[: len(data) // 2])
+
+
+def test_real_spacy_fits_the_protocol() -> None:
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns(
+        [{"label": "PERSON", "pattern": "hans zimmer"}, {"label": "CARDINAL", "pattern": "two"}]
+    )
+    analysis = Analyzer(SpacyExtractor(pipeline)).analyze("hans zimmer wrote two scores. It rained.")
+    assert analysis.entities == (("hans zimmer",), ())
+
+
+def test_gliner_style_models_fit_the_protocol() -> None:
+    class Model:
+        def predict_entities(self, text: str, labels: list[str], threshold: float) -> list[dict[str, object]]:
+            assert "person" in labels
+            assert threshold == 0.3
+            return [{"text": "Interstellar", "start": 20}, {"text": "Hans Zimmer", "start": 0}]
+
+    assert list(GlinerExtractor(Model(), threshold=0.3)("any")) == ["Hans Zimmer", "Interstellar"]
