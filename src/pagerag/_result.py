@@ -115,11 +115,15 @@ class Result:
         return page(
             self.promotion,
             answer=self.answer,
-            statement=self.statement,
+            statement="Supported by the sentences below." if self._quotes else self.statement,
             units=self.units,
             timings=self.timings,
             trace=self.trace,
         )
+
+    @property
+    def _quotes(self) -> bool:
+        return self.answer.reader == "evidence" and bool(self.text)
 
     def to_svg(self) -> str:
         """The evidence paths as one picture."""

@@ -14,7 +14,7 @@ from pagerag.units import Answer, Candidate
 __all__ = ["paths_svg"]
 
 CARD, SIDE, GAP_X, GAP_Y, MARGIN = 222.0, 158.0, 112.0, 26.0, 16.0
-COLUMNS, MOST_LINES = 35, 6
+MOST_LINES = 6
 MOST_KEPT, MOST_REJECTED = 4, 4
 
 
@@ -73,7 +73,8 @@ def paths_svg(
     ]
     parts += [_link(link, cards) for link in sorted(links, key=lambda one: one.kind == "kept")]
     width = right + MARGIN
-    if answer is not None and answer.text:
+    # An evidence reader answers with the sentences themselves, which are drawn already.
+    if answer is not None and answer.text and answer.reader != "evidence":
         cited = [numbers[c.number - 1].id for c in answer.citations if 0 < c.number <= len(numbers)]
         parts.append(_answer(answer, [cards[i] for i in cited if i in cards], right + GAP_X * 0.62, middle))
         width = right + GAP_X * 0.62 + SIDE + MARGIN
@@ -149,7 +150,7 @@ def _layout(
         if unit.id not in cards:
             role = "core" if unit.id in core else "fill" if unit.id in context else "pool"
             rank = f"[{context.index(unit.id) + 1}] " if unit.id in context else ""
-            lines = lines_of(unit.text, COLUMNS, MOST_LINES)
+            lines = lines_of(unit.text, CARD - 26, 11.5, MOST_LINES)
             cards[unit.id] = _Card(unit, role, f"{rank}{role} {scores[unit.id]:.2f}", lines, layer)
         return cards[unit.id]
 
@@ -193,7 +194,7 @@ def _stack(cards: dict[str, _Card]) -> float:
 
 
 def _question(question: str, height: float) -> str:
-    lines = lines_of(question, 21, 9)
+    lines = lines_of(question, SIDE - 26, 13.6, 9)
     tall = 34 + 16 * len(lines) + 8
     top = height / 2 - tall / 2
     return (
@@ -263,7 +264,7 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
 
 
 def _answer(answer: Answer, cited: Sequence[_Card], x: float, middle: float) -> str:
-    lines = lines_of(answer.text, 19, 9)
+    lines = lines_of(answer.text, SIDE - 26, 14.8, 9)
     tall = 34 + 17 * len(lines) + 8
     top = middle - tall / 2
     return (

@@ -31,12 +31,22 @@ def width_of(text: str, size: float) -> float:
     return units * size
 
 
-def lines_of(text: str, columns: int, most: int) -> list[str]:
-    """``text`` wrapped to ``columns``, at most ``most`` lines, the last one ending in … when cut."""
-    lines = textwrap.wrap(" ".join(text.split()), columns, break_long_words=True) or [""]
+def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
+    """``text`` wrapped to ``room`` pixels, at most ``most`` lines, the last one ending in … when cut."""
+    columns = max(4, int(room / (size * 0.5)))
+    words = [piece for word in text.split() for piece in textwrap.wrap(word, columns)]
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and width_of(longer, size) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
     if len(lines) > most:
         lines = lines[:most]
-        lines[-1] = clip(lines[-1] + " " + "x" * columns, columns)[: columns - 1].rstrip("x ") + "…"
+        while lines[-1] and width_of(lines[-1] + "…", size) > room:
+            lines[-1] = lines[-1][:-1].rstrip()
+        lines[-1] += "…"
     return lines
 
 

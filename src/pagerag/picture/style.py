@@ -1,5 +1,5 @@
 """The page's style: light and dark, one typeface that every system has."""
-# ruff: noqa: E501 - style sheets read better with a rule per line
+
 
 from __future__ import annotations
 
