@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
             out=args.out / "quick" if args.quick else args.out,
             limits=limits,
             reader=None if args.reader == "none" else local_reader(args.reader),
+            retriever=args.retriever,
             chat=args.chat,
             workers=workers,
             fresh=args.fresh,

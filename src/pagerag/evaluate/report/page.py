@@ -230,7 +230,8 @@ def _card(view: RunView, kind: str, case: Case) -> str:
     return (
         f'<article class="{kind}" id="{view.anchor}-{escape(row["id"])}"><h4>{escape(row["question"])}</h4>'
         f"<p>Accepted: <b>{escape(' · '.join(row['answers']) or '–')}</b> · Sup F1 "
-        f"{_points(row['metrics']['sup_f1_core'])} against {_points(row['baseline']['metrics']['sup_f1_filled'])} · {escape(row['state'] or '')} · "
+        f"{_points(row['metrics']['sup_f1_core'])} against {_points(row['baseline']['metrics']['sup_f1_filled'])} · "
+        f"{escape(row['state'] or '')} · "
         f"<code>{escape(row['id'])}</code></p>{answers}"
         f'<div class="two"><div><h5>Selected</h5>{_units(row, row["context"], texts, set(row["core"]))}</div>'
         f"<div><h5>Plain</h5>{_units(row, row['baseline']['context'], texts, None)}</div></div>"

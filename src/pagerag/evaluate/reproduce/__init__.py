@@ -22,6 +22,12 @@ def _mixed(bench: Bench) -> list[Table]:
     return mixed_table(bench)
 
 
+def _open(bench: Bench) -> list[Table]:
+    from pagerag.evaluate.reproduce.open_table import open_table
+
+    return open_table(bench)
+
+
 def _components(bench: Bench) -> list[Table]:
     from pagerag.evaluate.reproduce.ablations import component_ablation
 
@@ -73,6 +79,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Bench], list[Table]], str]] = {
     "noise": (_noise, "Table 7: distractor documents added"),
     "positions": (_positions, "the heat map of support positions"),
     "cases": (_cases, "Tables 8 and 9: case studies"),
+    "open-table": (_open, "one corpus for all questions, follow-up search included"),
     "sufficiency": (_sufficiency, "AUROC of sufficiency against twin pools"),
 }
 """Name to (function, what it is), in the paper's order."""

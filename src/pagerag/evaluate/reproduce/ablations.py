@@ -84,7 +84,7 @@ def _ablation(
             whole = [row["metrics"]["sup_f1_core"] for row in bench.rows(full)]
             answers = bench.answers(one.name, strategy=strategy)
             if not rows:
-                rows.append(_row("plain MiniLM top five", full, "baseline", answers, None, None))
+                rows.append(_row(f"plain {bench.retriever} top five", full, "baseline", answers, None, None))
                 rules.append(1)
             for label, part in parts.items():
                 result = bench.run(one.name, limit=bench.limits.side, strategy=strategy, ablate=(part,))
@@ -97,7 +97,7 @@ def _ablation(
         answer_n = bench.limits.answers if bench.reader else 0
         table = Table(
             name=f"{name}-{one.name}",
-            title=f"{title}: {one.title}, MiniLM pool, subset of dev, N = {full_n:,}, "
+            title=f"{title}: {one.title}, {bench.retriever} pool, subset of dev, N = {full_n:,}, "
             f"ceiling of five filled units {100 * ceiling:.1f}",
             columns=[
                 "Variant",
@@ -171,7 +171,7 @@ def edge_types(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="edge-types",
-                title="Edge types of the query-local graph: mean number per question (MiniLM pool of 20)",
+                title=f"Edge types of the query-local graph: mean number per question ({bench.retriever} pool of 20)",
                 columns=[
                     "Edge type",
                     "Endpoints",
@@ -187,7 +187,7 @@ def edge_types(bench: Bench) -> list[Table]:
 
 
 def _edges(bench: Bench, one: Dataset, promoter: Promoter) -> tuple[Counter[str], int]:
-    make = Pools(ranker("minilm"), mode=one.mode, size=20)
+    make = Pools(ranker(bench.retriever), mode=one.mode, size=20)
     counts: Counter[str] = Counter()
     number = 0
     for question in read_questions(one.name, bench.file(one.name), limit=min(100, bench.limits.side or 100)):

@@ -44,12 +44,13 @@ class Limits:
 
 @dataclass(slots=True)
 class Bench:
-    """The bench that experiments run on. ``reader`` None leaves answers out; ``chat`` names a chat model for
-    the systems that need one."""
+    """The bench that experiments run on. ``retriever`` makes the pools of every experiment that is not about
+    retrievers; ``reader`` None leaves answers out; ``chat`` names a chat model for the systems that need one."""
 
     data: Path
     out: Path
     limits: Limits = field(default_factory=Limits)
+    retriever: str = "minilm"
     reader: str | None = None
     chat: str | None = None
     workers: Workers = field(default_factory=Workers)
@@ -88,7 +89,7 @@ class Bench:
     def run(self, name: str, *, limit: int | None = None, **changes: Any) -> dict[str, Any]:
         """The result of one run, made or resumed in a folder of its own under ``out/runs``."""
         one = dataset(name)
-        settings: dict[str, Any] = {"mode": one.mode, "limit": limit} | changes
+        settings: dict[str, Any] = {"mode": one.mode, "limit": limit, "retriever": self.retriever} | changes
         config = RunConfig(
             dataset=one.name, data=str(settings.pop("data", None) or self.file(name)), **settings
         )

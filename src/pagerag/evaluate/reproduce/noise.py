@@ -47,7 +47,7 @@ def noise(bench: Bench) -> list[Table]:
         )
     table = Table(
         name="noise",
-        title=f"Noise robustness: distractor documents added to the MiniLM pool (N: {', '.join(sizes)})",
+        title=f"Noise robustness: distractor documents added to the {bench.retriever} pool (N: {', '.join(sizes)})",
         columns=["Dataset", "Sup F1 of", "+0", "+5", "+10", "+20", "+20 against +0"],
         rows=rows,
         notes=(

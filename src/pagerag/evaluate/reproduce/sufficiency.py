@@ -65,7 +65,7 @@ def sufficiency(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="sufficiency",
-                title="Sufficiency of a pool against its twin with one gold unit removed (MiniLM pool of 20)",
+                title=f"Sufficiency of a pool against its twin with one gold unit removed ({bench.retriever} pool of 20)",
                 columns=[
                     "Strategy",
                     "Dataset",
@@ -95,7 +95,7 @@ def _measure(bench: Bench, one: Dataset, strategy: str | None) -> tuple[list[flo
         bench.workers.count,
         mp_context=get_context("spawn"),
         initializer=_start,
-        initargs=(one.mode, strategy),
+        initargs=(one.mode, strategy, bench.retriever),
     ) as pool:
         questions = read_questions(one.name, bench.file(one.name), limit=bench.limits.side)
         for pair in pool.map(_pair, questions, chunksize=16):
@@ -110,10 +110,10 @@ def _measure(bench: Bench, one: Dataset, strategy: str | None) -> tuple[list[flo
 _parts: list[tuple[Mode, Pools, Promoter]] = []
 
 
-def _start(mode: Mode, strategy: str | None) -> None:
+def _start(mode: Mode, strategy: str | None, retriever: str) -> None:
     promoter = Promoter() if strategy is None else Promoter(strategy=strategy)
     # One unit deeper than the pool: the twin needs the next-ranked unit.
-    _parts[:] = [(mode, Pools(ranker("minilm"), mode=mode, size=21), promoter)]
+    _parts[:] = [(mode, Pools(ranker(retriever), mode=mode, size=21), promoter)]
 
 
 def _pair(question: Question) -> tuple[float, float] | None:
