@@ -32,9 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, help="at most this many questions of each file (a trial)")
     parser.add_argument("--steps", type=int, default=240, help="search steps for the weights")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--support", action="store_true", help="train with the support encoder's signals")
     parser.add_argument(
-        "--support-scores", type=Path, metavar="FILE", help="out-of-fold support scores of the train files"
+        "--support-scores",
+        type=Path,
+        metavar="DIR",
+        help="folder of out-of-fold support signals: fit the learned scorer that reads them as well",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 

@@ -19,7 +19,10 @@ from pagerag.tune.support import StoredSupport
 from pagerag.tune.weights import tune_weights
 from pagerag.units import Mode
 
-__all__ = ["tune"]
+__all__ = ["SIGNALS", "tune"]
+
+SIGNALS = ("support", "bearing")
+"""What our support encoder says of a unit (``pagerag.models``)."""
 
 
 def tune(
@@ -57,7 +60,10 @@ def tune(
     if what in {"learned", "all"}:
         family: Mode = "sentence" if mode == "sentence" else "document"
         items = _items(data, model, family, limit, say)
-        support = StoredSupport.load(support_scores) if support_scores is not None else None
+        support = None
+        if support_scores is not None:
+            texts = {item.question: item.pool.question for item in items}
+            support = StoredSupport.load(support_scores, texts, SIGNALS)
         promoter = Promoter(weights, support=support, strategy="formula")
         trained = train(items, Settings(seed=seed), promoter, say, about)
         name = f"learned-{family}{'-support' if support is not None else ''}.npz"
