@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 __all__ = ["reciprocal_rank_fusion"]
 
 
+Key = TypeVar("Key", bound=Hashable)
+
+
 def reciprocal_rank_fusion(
-    rankings: Iterable[Sequence[str]],
+    rankings: Iterable[Sequence[Key]],
     weights: Iterable[float] | None = None,
     *,
     constant: float = 60.0,
-) -> dict[str, float]:
+) -> dict[Key, float]:
     """Each id's sum of ``weight / (constant + rank)`` over the rankings, ranks from 1, best first.
 
     Ids with equal sums keep the order in which the rankings first name them.
     """
     lists = list(rankings)
     factors = list(weights) if weights is not None else [1.0] * len(lists)
-    fused: dict[str, float] = {}
+    fused: dict[Key, float] = {}
     for ranking, weight in zip(lists, factors, strict=True):
         for rank, item in enumerate(ranking, start=1):
             fused[item] = fused.get(item, 0.0) + weight / (constant + rank)

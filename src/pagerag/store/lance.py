@@ -289,10 +289,9 @@ class LanceStore(LanceReading):
             )
 
     def close(self) -> None:
-        """Let go of threads; the store object is of no use afterwards."""
-        if self._threads is not None:
-            self._threads.shutdown()
-            self._threads = None
+        """Let go of what is kept in memory; the store object is of no use afterwards."""
+        self._vectors = self._titles = None
+        self._rows.clear()
 
     def __enter__(self) -> LanceStore:
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pagerag.store.readings import Readings
 from pagerag.store.schema import PAYLOAD, unit_of
 from pagerag.store.titles import TitleIndex
 from pagerag.store.units import Unit
+from pagerag.store.vectors import VectorIndex
 from pagerag.text import Analysis, tokenize
 from pagerag.units import Candidate
 
@@ -27,8 +29,11 @@ __all__ = ["LanceReading", "any_of"]
 FUSION_DEPTH = 100
 """How many units of each ranking hybrid search fuses."""
 
-_Hit = tuple[str | None, int, float | None]
-"""A unit's id where the ranking gave it, its row, its score."""
+_Hit = tuple[int, float | None]
+"""A row and its score."""
+
+_TRIES = 3
+_ROWS_KEPT = 4096
 
 
 class LanceReading:
@@ -43,8 +48,10 @@ class LanceReading:
 
     def __init__(self) -> None:
         self._readings = Readings()
-        self._threads: ThreadPoolExecutor | None = None
         self._titles: TitleIndex | None = None
+        self._vectors: VectorIndex | None = None
+        self._rows: OrderedDict[int, Unit] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return int(self._units.count_rows())
@@ -66,28 +73,28 @@ class LanceReading:
             vector = self._need_encoder(f"{mode} search").encode_queries([query])[0]
         if mode == "dense":
             return self.search_vector(vector, k)
-        depth = max(k, FUSION_DEPTH)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(2, thread_name_prefix="pagerag-store")
-        lexical = self._threads.submit(self._by_text, query, depth)  # both sides wait outside the GIL
-        [dense] = self._by_vectors(self._points(vector), depth)
-        words = lexical.result()
-        fused = reciprocal_rank_fusion([[str(hit[0]) for hit in dense], [str(hit[0]) for hit in words]])
-        rows = {name: row for name, row, _ in [*words, *dense]}
-        best: list[_Hit] = [(name, rows[name], score) for name, score in list(fused.items())[: max(k, 0)]]
-        return self._candidates([best])[0]
+        point, depth = self._points(vector), max(k, FUSION_DEPTH)
+
+        def fused() -> list[Sequence[_Hit]]:
+            rankings = [*self._by_vectors(point, depth), self._by_text(query, depth)]
+            scores = reciprocal_rank_fusion([[row for row, _ in ranking] for ranking in rankings])
+            best: Sequence[_Hit] = list(scores.items())[: max(k, 0)]
+            return [best]
+
+        return self._candidates(fused)[0]
 
     def search_text(self, text: str, k: int = 20) -> list[Candidate]:
         """The ``k`` best units by BM25 over ``title. text``."""
-        return self._candidates([self._by_text(text, k)])[0]
+        return self._candidates(lambda: [self._by_text(text, k)])[0]
 
     def search_vector(self, vector: NDArray[np.floating[Any]], k: int = 20) -> list[Candidate]:
         """The ``k`` nearest units by cosine."""
-        return self._candidates(self._by_vectors(self._points(vector), k))[0]
+        return self.search_vectors(vector, k)[0]
 
     def search_vectors(self, vectors: NDArray[np.floating[Any]], k: int = 20) -> list[list[Candidate]]:
         """``search_vector`` for each row, in one pass."""
-        return self._candidates(self._by_vectors(self._points(vectors), k))
+        points = self._points(vectors)
+        return self._candidates(lambda: self._by_vectors(points, k))
 
     def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
         """The first ``k`` units of the documents of this title, exact titles first, in reading order.
@@ -100,8 +107,12 @@ class LanceReading:
         """``lookup_title`` for each title, in one pass."""
         if k <= 0 or not titles:
             return [[] for _ in titles]
-        found = self._title_index().find([_whole(title) for title in titles], k)
-        return self._candidates([[(None, row, None) for row in rows] for rows in found])
+        whole = [_whole(title) for title in titles]
+
+        def found() -> list[list[_Hit]]:
+            return [[(row, None) for row in rows] for rows in self._title_index().find(whole, k)]
+
+        return self._candidates(found)
 
     def _title_index(self) -> TitleIndex:
         """The index of the version in sight, read again when that has changed."""
@@ -146,25 +157,34 @@ class LanceReading:
         queries = need("lancedb.query", "lancedb", "lancedb")
         with explained("searching", self.location):
             query = self._units.search(queries.MatchQuery(" ".join(words), "lexical"), query_type="fts")
-            table = query.limit(k).select(["id", "_score"]).with_row_id(True).to_arrow()
-        return _ranked(table, table["_score"].to_pylist())
+            table = query.limit(k).select(["position", "_score"]).with_row_id(True).to_arrow()
+        return list(zip(table["_rowid"].to_pylist(), table["_score"].to_pylist(), strict=True))
 
     def _by_vectors(self, points: NDArray[np.float32], k: int) -> list[list[_Hit]]:
         if k <= 0:
             return [[] for _ in points]
+        if len(self) < self.exact_below:
+            return [list(hits) for hits in self._vector_index().nearest(points, k)]
         with explained("searching", self.location):
             query = self._units.search(list(points) if len(points) > 1 else points[0])
-            query = query.distance_type("dot").limit(k).select(["id", "_distance"]).with_row_id(True)
-            exact = len(self) < self.exact_below
-            query = query.bypass_vector_index() if exact else query.ef(max(2 * k, 150))
-            table = query.to_arrow()
-        hits = _ranked(table, [1.0 - distance for distance in table["_distance"].to_pylist()])
-        if len(points) == 1:
-            return [hits]
+            query = query.distance_type("dot").limit(k).ef(max(2 * k, 150))
+            table = query.select(["position", "_distance"]).with_row_id(True).to_arrow()
+        owners = table["query_index"].to_pylist() if len(points) > 1 else [0] * table.num_rows
         result: list[list[_Hit]] = [[] for _ in points]
-        for owner, hit in zip(table["query_index"].to_pylist(), hits, strict=True):
-            result[owner].append(hit)
+        distances = table["_distance"].to_pylist()
+        for owner, row, distance in zip(owners, table["_rowid"].to_pylist(), distances, strict=True):
+            result[owner].append((row, 1.0 - distance))
         return result
+
+    def _vector_index(self) -> VectorIndex:
+        """The vectors of the version in sight, brought up to date when that has changed."""
+        with explained("reading", self.location):
+            version = int(self._units.version)
+            kept = self._vectors
+            if kept is None or kept.version != version:
+                kept = VectorIndex.load(self._units, version, self.dimension, kept)
+                self._vectors = kept
+        return kept
 
     def _points(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         points = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
@@ -178,26 +198,42 @@ class LanceReading:
         lengths = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
 
-    def _candidates(self, rankings: Sequence[Sequence[_Hit]]) -> list[list[Candidate]]:
-        """The units of these rankings, read together."""
-        rows = list(dict.fromkeys(row for ranking in rankings for _, row, _ in ranking))
-        if not rows:
-            return [[] for _ in rankings]
-        with explained("reading", self.location):
-            taken = self._units.take_row_ids(rows).with_row_id().select(list(PAYLOAD)).to_arrow()
-        units = dict(zip(taken["_rowid"].to_pylist(), _units_of(taken), strict=True))
-        expected = {row: name for ranking in rankings for name, row, _ in ranking if name is not None}
-        # A writer may have replaced or moved rows since the ranking was made: look those up by id. A unit
-        # that is gone now is left out, as if it had gone a moment earlier.
-        moved = {name: row for row, name in expected.items() if row not in units or units[row].id != name}
-        if moved:
-            for row in moved.values():
-                units.pop(row, None)
-            units.update({moved[name]: unit for name, unit in self._by_id(list(moved)).items()})
+    def _candidates(self, rank: Callable[[], Sequence[Sequence[_Hit]]]) -> list[list[Candidate]]:
+        """The units of the rankings that ``rank`` makes, read together.
+
+        A writer may replace rows between ranking and reading. Then both are done again, since the units
+        have new rows; what is still missing at the last try is left out.
+        """
+        for _ in range(_TRIES):
+            rankings = rank()
+            wanted = list(dict.fromkeys(row for ranking in rankings for row, _ in ranking))
+            units = self._by_row(wanted)
+            if len(units) == len(wanted):
+                break
+        found: list[list[Candidate]] = []
+        for ranking in rankings:
+            # Two rankings made a moment apart may know one unit by two rows.
+            best = {units[row].id: (units[row], score) for row, score in reversed(ranking) if row in units}
+            found.append([unit.candidate(score) for unit, score in reversed(best.values())])
+        return found
+
+    def _by_row(self, rows: Sequence[int]) -> Mapping[int, Unit]:
+        """The units of these rows; a row's content never changes, so recent ones are remembered."""
+        with self._lock:
+            units = {row: self._rows[row] for row in rows if row in self._rows}
+        missing = [row for row in rows if row not in units]
+        if missing:
+            with explained("reading", self.location):
+                taken = self._units.take_row_ids(missing).with_row_id().select(list(PAYLOAD)).to_arrow()
+            units.update(zip(taken["_rowid"].to_pylist(), _units_of(taken), strict=True))
+        with self._lock:
+            for row, unit in units.items():
+                self._rows[row] = unit
+                self._rows.move_to_end(row)
+            while len(self._rows) > _ROWS_KEPT:
+                self._rows.popitem(last=False)
         self._readings.keep(units.values())
-        return [
-            [units[row].candidate(score) for _, row, score in ranking if row in units] for ranking in rankings
-        ]
+        return units
 
     def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
         wanted = list(dict.fromkeys(ids))
@@ -226,12 +262,8 @@ def _units_of(table: Any) -> list[Unit]:
         return []
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = np.asarray(flat, dtype=np.float32).reshape(table.num_rows, -1)
-    rows = table.drop_columns(["vector"]).to_pylist()
-    return [unit_of(row, vector) for row, vector in zip(rows, vectors, strict=True)]
-
-
-def _ranked(table: Any, scores: list[float]) -> list[_Hit]:
-    return list(zip(table["id"].to_pylist(), table["_rowid"].to_pylist(), scores, strict=True))
+    details, texts, analyses = (table[name].to_pylist() for name in PAYLOAD[:-1])
+    return list(map(unit_of, details, texts, analyses, vectors))
 
 
 def any_of(column: str, values: Iterable[str]) -> str:
