@@ -25,14 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
+from pagerag.promote import Promoter, Promotion
 from pagerag.promote.trees import Trees
 from pagerag.protocols import Encoder
 from pagerag.retrieve.corpus import Searcher
 from pagerag.retrieve.paths import Asked, Passage, Readings, direct_features, link_features
 from pagerag.store.fusion import reciprocal_rank_fusion
-from pagerag.units import Candidate, Pool
+from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["AdaptiveRetriever", "Limits"]
+__all__ = ["AdaptiveRetriever", "Limits", "promote_adaptively"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +173,49 @@ class AdaptiveRetriever:
         self._readings = Readings()
         self.name = f"adaptive:{self.encoder.name if self.encoder is not None else 'lexical'}"
 
+    def start(self, question: str, k: int = 20) -> Pool:
+        """The pool before any follow-up: the ``k`` best of the fused rankings."""
+        frontier = self._frontier(question, replace(self.limits, first=max(k, 1)))
+        units = [(frontier.passages[name].unit, score) for name, score in list(frontier.fused.items())[:k]]
+        chosen = tuple(replace(unit, score=score) for unit, score in units)
+        return Pool(question, chosen, vector=frontier.vector, origin=f"{self.name}:start")
+
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """At most ``k`` passages of the grown pool, best first."""
-        vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
-        frontier = Frontier(question, vector, self.searcher, self.limits, self._readings)
+        frontier = self._frontier(question, self.limits)
         scores = _ranked(frontier)
         passages = list(frontier.passages.values())
         order = np.argsort(-scores, kind="stable")[: max(k, 0)]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
-        return Pool(question, chosen, vector=vector, origin=self.name)
+        return Pool(question, chosen, vector=frontier.vector, origin=self.name)
+
+    def _frontier(self, question: str, limits: Limits) -> Frontier:
+        vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
+        return Frontier(question, vector, self.searcher, limits, self._readings)
+
+
+def promote_adaptively(
+    question: str,
+    retriever: AdaptiveRetriever,
+    promoter: Promoter,
+    *,
+    k: int = 5,
+    mode: Mode = "document",
+    pool: int = 20,
+    always: bool = True,
+) -> Promotion:
+    """Retrieve, promote, and follow up, in at most ``k`` units.
+
+    With ``always`` the follow-up does not wait to be asked for. Otherwise the plain pool is promoted
+    first, and followed up only when that ends ambiguous or insufficient.
+    """
+    if not always:
+        start = retriever.start(question, pool)
+        if len(start):
+            first = promoter.promote(question, start, k=k, mode=mode)
+            if first.state == "enough":
+                return first
+    return promoter.promote(question, retriever.retrieve(question, pool), k=k, mode=mode)
 
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:

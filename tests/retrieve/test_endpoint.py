@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pagerag.errors import EndpointError, InputError, ReaderTimeoutError
+from pagerag.protocols import Encoder
+from pagerag.retrieve import encoder
+from pagerag.retrieve.encoders.endpoint import EndpointEncoder
+
+pytest.importorskip("httpx", reason="needs pagerag[chat]")
+
+
+class Server:
+    """An embedding endpoint on loopback: a vector tells the text's length; faults come when asked for."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.faults: list[str] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append(body)
+                outer.headers.append(dict(self.headers))
+                outer.answer(self, body, outer.faults.pop(0) if outer.faults else "")
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any], fault: str) -> None:
+        status = int(fault) if fault.isdigit() else 200
+        data = [
+            {"index": i, "embedding": [float(len(text)), 1.0, 0.0]} for i, text in enumerate(body["input"])
+        ]
+        content = json.dumps({"data": data[::-1]})  # the order of the list is not promised, the index is
+        if fault == "truncated":
+            content = content[: len(content) // 2]
+        if fault == "schema":
+            content = json.dumps({"vectors": []})
+        if fault == "fewer":
+            content = json.dumps({"data": data[1:]})
+        if fault == "drop":
+            handler.connection.close()
+            return
+        handler.send_response(status)
+        if status == 429:
+            handler.send_header("Retry-After", "7")
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content.encode())
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+def test_batches_prefixes_and_order(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, query_prefix="Query: ", batch=2, api_key="secret")
+    assert isinstance(made, Encoder)
+    rows = made.encode_queries(["a", "bbb", "", "cc", "d"])
+    assert made.dimension == 3
+    sent = [request["input"] for request in server.requests[1:]]  # the first asks for the dimension
+    assert sent == [["Query: a", "Query: bbb"], ["Query: ", "Query: cc"], ["Query: d"]]
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert rows[1, 0] > rows[0, 0]
+    assert server.requests[0]["model"] == "m"
+    assert server.headers[0]["Authorization"] == "Bearer secret"
+    assert "secret" not in made.name
+    made.encode_passages(["plain"])
+    assert server.requests[-1]["input"] == ["plain"]
+
+
+def test_an_empty_text_is_not_sent(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, dimension=3)
+    rows = made.encode_passages(["", "ab"])
+    assert not rows[0].any()
+    assert server.requests[0]["input"] == ["ab"]
+    assert made.encode_passages([]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "503", "truncated", "schema", "fewer", "drop"])
+def test_faults_that_pass_are_waited_out(server: Server, fault: str) -> None:
+    waits: list[float] = []
+    made = EndpointEncoder("m", server.url, dimension=3, sleep=waits.append)
+    server.faults = [fault, fault]
+    assert made.encode_passages(["abc"]).shape == (1, 3)
+    assert len(waits) == 2
+    if fault == "429":
+        assert min(waits) >= 7  # as the server asked
+
+
+def test_tries_are_bounded(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, dimension=3, attempts=3, sleep=lambda _: None)
+    server.faults = ["500"] * 10
+    with pytest.raises(EndpointError, match="in 3 tries"):
+        made.encode_passages(["abc"])
+    assert len(server.requests) == 3
+
+
+def test_a_wait_past_the_deadline_is_not_begun(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, dimension=3, deadline=2.0)
+    server.faults = ["429"] * 3  # asks for 7 seconds
+    with pytest.raises((EndpointError, ReaderTimeoutError), match="status 429"):
+        made.encode_passages(["abc"])
+    assert len(server.requests) == 1
+
+
+def test_what_will_not_pass_is_not_tried_again(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, dimension=3, sleep=lambda _: None)
+    server.faults = ["401"]
+    with pytest.raises(EndpointError, match="API key"):
+        made.encode_passages(["abc"])
+    assert len(server.requests) == 1
+
+
+def test_another_model_behind_the_endpoint_is_noticed(server: Server) -> None:
+    made = EndpointEncoder("m", server.url, dimension=5)
+    with pytest.raises(EndpointError, match="another model"):
+        made.encode_passages(["abc"])
+
+
+def test_by_name(server: Server) -> None:
+    made = encoder(f"openai:nv-embed-v2@{server.url}")
+    assert made.dimension == 3
+    assert made.name == f"openai:nv-embed-v2@{server.url}"
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301
+    assert np.array_equal(again.encode_queries(["q"]), made.encode_queries(["q"]))
+    with pytest.raises(InputError, match="openai:MODEL@URL"):
+        encoder("openai:nv-embed-v2")
+    with pytest.raises(InputError, match="at least 1"):
+        EndpointEncoder("m", server.url, batch=0)
+
+
+def test_nobody_listens() -> None:
+    made = EndpointEncoder("m", "http://127.0.0.1:9", dimension=3, attempts=2, sleep=lambda _: None)
+    with pytest.raises(EndpointError, match="ConnectError"):
+        made.encode_passages(["abc"])
