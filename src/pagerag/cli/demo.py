@@ -48,13 +48,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """The tour."""
     from pagerag.pipeline import PageRAG
+    from pagerag.read import reader as make_reader
 
     started = time.perf_counter()
     settings = settings_of(args)
+    reader = make_reader(settings.read.reader, settings)  # first: a wrong name should not cost an index
     with ExitStack() as stack:
         store = _place(args.keep, stack)
         counted = _index(store, settings.store.encoder or "wordllama", quiet=args.json)
-        pipeline = PageRAG.open(store, settings)
+        pipeline = PageRAG.open(store, settings, reader=reader)
         if not args.json:
             files, seconds = len(list(CORPUS.glob("*.md"))), time.perf_counter() - started
             print(f"{paint('indexed', 'bold')} {files} documents, {counted} passages in {seconds:.1f} s")

@@ -77,7 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="also check this store")
-    parser.add_argument("--quick", action="store_true", help="load no model, call no endpoint")
+    parser.add_argument(
+        "--quick", action="store_true", help="import nothing, load no model, call no endpoint"
+    )
     add_json(parser)
 
 
@@ -124,7 +126,7 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     else:
         places = sorted(set(settings.origins.values()))
         yield Finding("settings", "settings", "ok", f"from {', '.join(places)}" if places else "defaults")
-    yield from _packages()
+    yield from _packages(quick=args.quick)
     yield _timed("models", "encoder", args.quick, lambda: _encoder(settings))
     for name in ("extractive", "smollm2"):
         yield _timed("models", name, args.quick, lambda name=name: _reader(name, settings))  # type: ignore[misc]
@@ -138,7 +140,7 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     yield _writable()
 
 
-def _packages() -> Iterator[Finding]:
+def _packages(*, quick: bool) -> Iterator[Finding]:
     for package, (extra, purpose) in PACKAGES.items():
         try:
             installed = version(package)
@@ -150,7 +152,7 @@ def _packages() -> Iterator[Finding]:
             continue
         module = _MODULES.get(package, package.replace("-", "_"))
         try:
-            if package not in _DATA_ONLY:
+            if package not in _DATA_ONLY and not quick:
                 importlib.import_module(module)
         except Exception as problem:  # noqa: BLE001 - whatever an import raises is the finding
             again = f"pip install --force-reinstall {package}"

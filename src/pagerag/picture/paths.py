@@ -9,6 +9,7 @@ from html import escape
 from pagerag.picture.shapes import clip, curve, lines_of, text_lines, width_of
 from pagerag.picture.style import DRAWING
 from pagerag.promote import Promotion
+from pagerag.promote.trace import SupportPath
 from pagerag.units import Answer, Candidate
 
 __all__ = ["paths_svg"]
@@ -97,9 +98,7 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
     seen: set[frozenset[str]] = set()
     counts = {True: 0, False: 0}
     limits = {True: MOST_KEPT, False: MOST_REJECTED}
-    for path in sorted(
-        promotion.paths, key=lambda one: (one.verdict != "kept", len(one.units) > 3, one.rank)
-    ):
+    for path in sorted(promotion.paths, key=_worth):
         kept = path.verdict == "kept"
         ids = [unit.id for unit in path.units]
         if len(set(ids)) < 2 or frozenset(ids) in seen or counts[kept] >= limits[kept]:
@@ -126,6 +125,12 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
         ]
         chosen.append((kept, units, links))
     return chosen
+
+
+def _worth(path: SupportPath) -> tuple[bool, bool, bool, int]:
+    """Kept paths first; of the rejected, short ones that lead to other documents tell most."""
+    neighbours = path.verdict != "kept" and any(edge.kind == "adjacent" for edge in path.edges)
+    return path.verdict != "kept", neighbours, len(path.units) > 3, path.rank
 
 
 def _naming_asked(promotion: Promotion) -> set[str]:

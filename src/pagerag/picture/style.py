@@ -1,6 +1,5 @@
 """The page's style: light and dark, one typeface that every system has."""
 
-
 from __future__ import annotations
 
 __all__ = ["DRAWING", "STYLE"]
