@@ -130,7 +130,7 @@ WIKI = _units(
         "Abdul Samad was the fourth Sultan of Selangor and a grandson of Ibrahim Shah.",
     ),
     ("Kuala Selangor", 0, "Kuala Selangor is an old royal town of Selangor."),
-    ("Ibrahim Shah of Selangor", 1, "He was born Raja Ibrahim bin Raja Lumu in Kuala Selangor."),
+    ("Ibrahim Shah of Selangor", 1, "He was born Raja Ibrahim bin Raja Lumu, the eldest son of Salehuddin Shah of Selangor."),
     ("Ibrahim Shah of Selangor", 0, "Ibrahim Shah of Selangor was the second Sultan of Selangor."),
     (
         "Paternal",
@@ -143,7 +143,7 @@ WIKI = _units(
     (
         "Salehuddin Shah of Selangor",
         1,
-        "Salehuddin Shah was born Raja Lumu bin Daeng Chelak, son of a Bugis prince.",
+        "Salehuddin Shah was born Raja Lumu bin Daeng Chelak; his father was the Bugis prince Daeng Chelak.",
     ),
     ("Klang", 0, "Klang was once the seat of the sultans."),
 )

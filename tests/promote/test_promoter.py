@@ -27,10 +27,9 @@ def ids(units: Any) -> list[str]:
     return [unit.id for unit in units]
 
 
-@pytest.mark.parametrize("strategy", PROMOTERS)
-def test_interstellar(strategy: str) -> None:
+def test_interstellar() -> None:
     """The birthplace is buried behind the director's; promotion finds it."""
-    result = PROMOTERS[strategy].promote(cases.INTERSTELLAR_QUESTION, cases.INTERSTELLAR)
+    result = promote(cases.INTERSTELLAR_QUESTION, cases.INTERSTELLAR)
     assert {"Interstellar (film)#2", "Hans Zimmer#0"} <= set(ids(result.context))
     plain = ids(cases.INTERSTELLAR[:5])
     assert "Hans Zimmer#0" not in plain
@@ -42,9 +41,8 @@ def test_interstellar_core_is_the_argument_in_order() -> None:
     assert core.index("Interstellar (film)#2") < core.index("Hans Zimmer#0")
 
 
-@pytest.mark.parametrize("strategy", PROMOTERS)
-def test_hotpotqa_case(strategy: str) -> None:
-    result = PROMOTERS[strategy].promote(cases.HOTPOT_QUESTION, cases.HOTPOT)
+def test_hotpotqa_case() -> None:
+    result = promote(cases.HOTPOT_QUESTION, cases.HOTPOT)
     missing = {"Goran Dragic#0", "2013-14 Phoenix Suns season#1"}
     assert not missing & set(ids(cases.HOTPOT[:5]))
     assert missing <= set(ids(result.context))
@@ -58,10 +56,9 @@ def test_musique_case(strategy: str, mode: Any) -> None:
     assert not {"Tobolar Copra#0", "Majuro#0"} & set(ids(cases.MUSIQUE[:5]))
 
 
-@pytest.mark.parametrize("strategy", PROMOTERS)
-def test_2wiki_case(strategy: str) -> None:
+def test_2wiki_case() -> None:
     """The chain runs through a name that neither title has: Raja Lumu."""
-    result = PROMOTERS[strategy].promote(cases.WIKI_QUESTION, cases.WIKI)
+    result = promote(cases.WIKI_QUESTION, cases.WIKI)
     assert {"Ibrahim Shah of Selangor#1", "Salehuddin Shah of Selangor#1"} <= set(ids(result.context))
 
 

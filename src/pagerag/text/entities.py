@@ -44,6 +44,7 @@ _QUOTED = re.compile(
 ).findall
 _HAS_QUOTE = re.compile(r"[\"“«「『《]").search
 _HAS_DIGIT = re.compile(r"\d\d").search
+_FATHER = re.compile(r" (?:bin|binti|ibn) ")
 _TAIL = ".'’-&"
 
 
@@ -65,6 +66,8 @@ def extract_entities(text: str) -> list[str]:
             if lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface)):
                 continue
         found.append(surface)
+        if " bin" in surface or " ibn " in surface:  # a name that contains the father's
+            found += [part for part in _FATHER.split(surface) if part != surface]
     if _HAS_DIGIT(text) is not None:
         dated = " ".join(found)  # a number that belongs to a name is not one of its own: "April 1943"
         found += [number for number in _NUMBER(text) if number not in dated]

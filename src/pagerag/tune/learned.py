@@ -44,6 +44,7 @@ class Settings:
     seed: int = 0
     no_vectors: float = 0.4  # weight of each question's copy without vectors
     no_scores: float = 0.3  # ... and without scores either
+    musique: float = 3.0  # weight of its questions: there are ten times fewer of them than of the others
     sufficiency_rounds: int = 120
     k: int = 5
 
@@ -133,10 +134,11 @@ def _rows(
             copies.append((without(item, "vectors"), settings.no_vectors))
         if settings.no_scores:
             copies.append((without(item, "vectors", "scores"), settings.no_scores))
+        share = settings.musique if item.dataset == "musique" else 1.0
         for number, (copy, weight) in enumerate(copies):
             evidence = read_evidence(promoter, copy)
             rows.append(
-                _Row(copy, _table(evidence), unit_view(evidence), evidence, weight, fold, number == 0)
+                _Row(copy, _table(evidence), unit_view(evidence), evidence, weight * share, fold, number == 0)
             )
         if done % 200 == 0 or done == len(items):
             say(f"features: {done}/{len(items)} questions")
