@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pagerag.errors import FormatError, InputError
+from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.evaluate.corpora import pooled_corpus, read_corpus
 from pagerag.evaluate.datasets import dataset, read_questions
+from pagerag.evaluate.hub import _load, hub_fingerprint
 
 Make = Callable[[int], dict[str, Any]]
 
@@ -291,3 +294,33 @@ def test_open_questions_and_pooled_contexts(tmp_path: Path, hotpotqa_file: Path)
                 "open", write(tmp_path / "p.jsonl", [record | {"supporting_titles": None}], lines=True)
             )
         )
+
+
+def test_a_hubs_dataset_reads_like_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hotpotqa_record: Make
+) -> None:
+    asked = []
+
+    class Rows(list[dict[str, Any]]):
+        _fingerprint = "abc"
+
+    def load_dataset(name: str, config: str | None, *, split: str) -> Rows:
+        asked.append((name, config, split))
+        return Rows([hotpotqa_record(0), hotpotqa_record(1)])
+
+    library = ModuleType("datasets")
+    library.load_dataset = load_dataset  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", library)
+    _load.cache_clear()
+    name = "hub:hotpotqa/hotpot_qa/distractor@validation"
+    file = write(tmp_path / "same.json", [hotpotqa_record(0), hotpotqa_record(1)])
+    assert list(read_questions("hotpotqa", name)) == list(read_questions("hotpotqa", file))
+    assert asked == [("hotpotqa/hotpot_qa", "distractor", "validation")]
+    assert hub_fingerprint(name) == "fingerprint:abc"
+    for wrong in ("hub:hotpot_qa", "hub:@validation", "hub:a/b/c/d@x"):
+        with pytest.raises(InputError, match="hub:OWNER/NAME@SPLIT"):
+            list(read_questions("hotpotqa", wrong))
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    _load.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"pagerag\[hub\]"):
+        list(read_questions("hotpotqa", name))

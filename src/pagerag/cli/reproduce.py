@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="answers by this reader; 'none' leaves them out (default: the best local)",
     )
+    add("--limit", type=int, metavar="N", help="at most N questions of each dataset in every experiment")
     add("--answers", type=int, metavar="N", help="questions that the reader answers per row (default: 200)")
     add(
         "--chat",
@@ -64,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
     from pagerag.evaluate.runs import Workers
 
     limits = Limits.quick() if args.quick else Limits()
+    if args.limit is not None:
+        side = args.limit if limits.side is None else min(limits.side, args.limit)
+        main = args.limit if limits.main is None else min(limits.main, args.limit)
+        limits = replace(limits, main=main, side=side, answers=min(limits.answers, args.limit))
     if args.answers is not None:
         limits = replace(limits, answers=args.answers)
     started = time.monotonic()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pagerag.errors import FormatError, InputError
 from pagerag.evaluate.formats import FORMATS
+from pagerag.evaluate.hub import PREFIX, hub_records
 from pagerag.evaluate.questions import Document, Question
 from pagerag.evaluate.records import read_records
 from pagerag.units import Mode
@@ -114,10 +115,10 @@ def read_questions(name: str, path: str | Path, *, limit: int | None = None) -> 
     one = dataset(name)
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}; it must be at least 1")
-    return islice(_questions(one, Path(path)), limit)
+    return islice(_questions(one, str(path)), limit)
 
 
-def _questions(one: Dataset, path: Path) -> Iterator[Question]:
+def _questions(one: Dataset, path: str) -> Iterator[Question]:
     if one.format == "beir":
         from pagerag.evaluate.corpora import beir_questions
 
@@ -125,7 +126,7 @@ def _questions(one: Dataset, path: Path) -> Iterator[Question]:
         return
     parse = FORMATS[one.format]
     seen: set[str] = set()
-    for record in read_records(path):
+    for record in hub_records(path) if path.startswith(PREFIX) else read_records(path):
         question = parse(record)
         if question.id in seen:
             raise record.bad("_id", f"the id {question.id!r} is there twice; remove one of the records")

@@ -14,6 +14,7 @@ import pagerag
 from pagerag._files import sha256_file
 from pagerag.errors import FormatError
 from pagerag.evaluate.config import RunConfig
+from pagerag.evaluate.hub import PREFIX, hub_fingerprint
 
 __all__ = ["code_hash", "git_commit", "identity"]
 
@@ -52,6 +53,8 @@ def identity(config: RunConfig) -> dict[str, Any]:
 
 
 def _digest(path: str) -> str:
+    if path.startswith(PREFIX):
+        return hub_fingerprint(path)
     place = Path(path)
     if place.is_dir():
         parts = sorted(one for one in place.rglob("*") if one.is_file())
