@@ -1,0 +1,105 @@
+"""The shipped weights: found in the package ``pagerag_models``, checked by hash, opened by onnxruntime.
+
+A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``.
+Nothing is unpickled and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag._extras import need
+from pagerag._files import sha256_file
+from pagerag.errors import WeightsError
+
+__all__ = ["Model", "Tokens", "package_folder"]
+
+_PURPOSE = "the extractive reader and the support encoder"
+
+
+def package_folder() -> Path:
+    """Where the installed package keeps its files."""
+    package = need("pagerag_models", "pagerag-models", "models", _PURPOSE)
+    return Path(package.FOLDER)
+
+
+@cache
+def _checked(folder: Path, name: str) -> Path:
+    """The file, once its hash is the manifest's. Read once per process."""
+    manifest = _manifest(folder)
+    path = folder / name
+    if name not in manifest["files"] or not path.is_file():
+        raise WeightsError(f"{path} is missing or not in the manifest; install pagerag-models again")
+    found = sha256_file(path)
+    if found != manifest["files"][name]["sha256"]:
+        raise WeightsError(
+            f"{path} has sha256 {found}, the manifest says {manifest['files'][name]['sha256']}; "
+            "the file was changed or cut short: install pagerag-models again"
+        )
+    return path
+
+
+@cache
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{path} cannot be read ({error}); install pagerag-models again") from error
+    return manifest
+
+
+class Tokens:
+    """The tokenizer: text to ids with character offsets. Control words inside text are plain text."""
+
+    def __init__(self, path: Path) -> None:
+        tokenizers = need("tokenizers", "tokenizers", "models", _PURPOSE)
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._tokenizer.encode_special_tokens = True
+
+    def __call__(self, texts: list[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """(ids, offsets) of each text, without special tokens."""
+        # A lone surrogate is legal in a Python string and in no UTF-8 library; one character stays one.
+        clean = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+        found = self._tokenizer.encode_batch(clean, add_special_tokens=False)
+        return [(encoding.ids, encoding.offsets) for encoding in found]
+
+
+class Model:
+    """One network and its tokenizer. Calls may come from several threads; pickling reopens the files."""
+
+    def __init__(self, name: str, *, folder: Path | None = None, threads: int | None = None) -> None:
+        self._given = (name, folder, threads)
+        runtime = need("onnxruntime", "onnxruntime", "models", _PURPOSE)
+        place = folder or package_folder()
+        options = runtime.SessionOptions()
+        options.log_severity_level = 3
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        self.facts: dict[str, Any] = _manifest(place)["models"][name]
+        self.tokens = Tokens(_checked(place, "tokenizer.json"))
+        self._session = runtime.InferenceSession(
+            str(_checked(place, f"{name}.onnx")), options, providers=["CPUExecutionProvider"]
+        )
+
+    def __call__(self, ids: list[int], types: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(token logits [length, 6], kind logits [4]) of one sequence."""
+        tokens, kinds = self._session.run(
+            None, {"ids": np.array([ids], dtype=np.int64), "types": np.array([types], dtype=np.int64)}
+        )
+        return tokens[0], kinds[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, self._given
+
+
+def _reopen(name: str, folder: Path | None, threads: int | None) -> Model:
+    return Model(name, folder=folder, threads=threads)

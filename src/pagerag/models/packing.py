@@ -1,0 +1,103 @@
+"""Question and units as one token sequence, the same in training and at run time.
+
+::
+
+    [CLS] question [SEP] title  • unit  • unit [SEP] title  • unit [SEP]
+
+Units of one document stand together in document order under one title; ``•`` is a marker token whose
+state speaks for its unit. Pure Python over token ids: no tokenizer, no array library is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["LIMIT", "MARKER", "Packed", "TokenUnit", "pack", "windows"]
+
+CLS, SEP, MARKER = 101, 102, 1
+LIMIT = 1024
+"""Positions that the encoder was trained with (the base's 512, repeated once)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUnit:
+    """One unit as token ids; ``document`` groups, ``position`` orders within the document."""
+
+    document: str
+    position: int
+    title: Sequence[int]
+    text: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A sequence and where its parts lie; the lists are aligned with ``units`` (indices of the input).
+
+    ``markers[i]`` is the marker's place, ``spans[i]`` the unit's tokens and ``titles[i]`` its document's
+    title, as (first, one past the last).
+    """
+
+    ids: list[int]
+    types: list[int]
+    units: list[int]
+    markers: list[int]
+    spans: list[tuple[int, int]]
+    titles: list[tuple[int, int]]
+
+
+def pack(question: Sequence[int], units: Sequence[TokenUnit], chosen: Sequence[int] | None = None) -> Packed:
+    """Pack the ``chosen`` units (all of them by default); documents keep their order of appearance."""
+    documents: dict[str, list[int]] = {}
+    for i in range(len(units)) if chosen is None else chosen:
+        documents.setdefault(units[i].document, []).append(i)
+    ids = [CLS, *question, SEP]
+    asked = len(ids)
+    order: list[int] = []
+    markers: list[int] = []
+    spans: list[tuple[int, int]] = []
+    titles: list[tuple[int, int]] = []
+    for members in documents.values():
+        members.sort(key=lambda i: units[i].position)
+        title = (len(ids), len(ids) + len(units[members[0]].title))
+        ids.extend(units[members[0]].title)
+        for i in members:
+            order.append(i)
+            titles.append(title)
+            markers.append(len(ids))
+            ids.append(MARKER)
+            spans.append((len(ids), len(ids) + len(units[i].text)))
+            ids.extend(units[i].text)
+        ids.append(SEP)
+    types = [0] * asked + [1] * (len(ids) - asked)
+    return Packed(ids, types, order, markers, spans, titles)
+
+
+def windows(question: Sequence[int], units: Sequence[TokenUnit], limit: int = LIMIT) -> list[list[int]]:
+    """Split the units into runs that each fit ``limit`` tokens when packed, in order, balanced.
+
+    A unit must fit by itself; the caller caps unit lengths. Units of one document stay together where
+    they can.
+    """
+    if not units:
+        return []
+    costs = [len(u.text) + 1 + len(u.title) + 1 for u in units]
+    room = limit - len(question) - 2
+    order: dict[str, list[int]] = {}
+    for i, unit in enumerate(units):
+        order.setdefault(unit.document, []).append(i)
+    flat = [i for members in order.values() for i in members]
+    count = max(1, -(-sum(costs) // room))
+    while True:
+        share = max(sum(costs) / count, *costs)
+        found: list[list[int]] = [[]]
+        used = 0
+        for i in flat:
+            if found[-1] and (used + costs[i] > room or (used >= share and len(found) < count)):
+                found.append([])
+                used = 0
+            found[-1].append(i)
+            used += costs[i]
+        if len(found) <= count or count > len(flat):
+            return found
+        count += 1

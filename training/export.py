@@ -1,0 +1,133 @@
+"""A trained network as one int8 ONNX file that onnxruntime runs alone.
+
+The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
+several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
+kernel). Weights of matrix products and of the word table become int8, per output channel or row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from training.network import Network
+
+__all__ = ["build_graph", "export"]
+
+OPSET, IR = 17, 9
+
+
+class Graph:
+    """Nodes and weights under construction."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+
+    def weight(self, name: str, value: np.ndarray) -> str:
+        self.weights.append(numpy_helper.from_array(value.copy(order="C"), name))
+        return name
+
+    def add(
+        self,
+        kind: str,
+        inputs: list[str],
+        name: str,
+        *,
+        domain: str = "",
+        outputs: int = 1,
+        **attributes: object,
+    ) -> str:
+        results = [name] if outputs == 1 else [f"{name}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, results, name=name, domain=domain, **attributes))
+        return results[0]
+
+    def linear(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray) -> str:
+        product = self.add("MatMul", [x, self.weight(f"{name}.weight", weight.T)], f"{name}.product")
+        return self.add("Add", [product, self.weight(f"{name}.bias", bias)], name)
+
+    def norm(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray) -> str:
+        scale, shift = self.weight(f"{name}.scale", weight), self.weight(f"{name}.shift", bias)
+        return self.add("LayerNormalization", [x, scale, shift], name, axis=-1, epsilon=1e-12)
+
+
+def build_graph(network: Network) -> onnx.ModelProto:
+    """The float32 graph: ids and types [batch, length] to tokens [batch, length, 6] and kinds [batch, 4]."""
+    state = {k: v.detach().float().cpu().numpy() for k, v in network.state_dict().items()}
+    g = Graph()
+    words = g.add("Gather", [g.weight("words", state["words.weight"]), "ids"], "word_rows")
+    types = g.add("Gather", [g.weight("types_table", state["types.weight"]), "types"], "type_rows")
+    shape = g.add("Shape", ["ids"], "shape")
+    length = g.add("Gather", [shape, g.weight("one", np.array(1, np.int64))], "length")
+    zero = g.weight("zero", np.array(0, np.int64))
+    places = g.add("Range", [zero, length, "one"], "places")
+    positions = g.add("Gather", [g.weight("positions", state["positions.weight"]), places], "position_rows")
+    x = g.add("Add", [words, types], "words_types")
+    x = g.add("Add", [x, positions], "embedded")
+    x = g.norm(x, "embedding_norm", state["norm.weight"], state["norm.bias"])
+    for i, layer in enumerate(network.layers):
+        part = {k.removeprefix(f"layers.{i}."): v for k, v in state.items() if k.startswith(f"layers.{i}.")}
+        n = f"layer{i}"
+        qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
+        g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
+        mixed = g.add(
+            "MultiHeadAttention",
+            [f"{n}.parts.{j}" for j in range(3)],
+            f"{n}.mixed",
+            domain="com.microsoft",
+            num_heads=layer.heads,
+        )
+        out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
+        x = g.norm(
+            g.add("Add", [out, x], f"{n}.sum1"), f"{n}.norm1", part["norm1.weight"], part["norm1.bias"]
+        )
+        up = g.linear(x, f"{n}.up", part["up.weight"], part["up.bias"])
+        act = g.add("Gelu", [up], f"{n}.gelu", domain="com.microsoft")
+        down = g.linear(act, f"{n}.down", part["down.weight"], part["down.bias"])
+        x = g.norm(
+            g.add("Add", [down, x], f"{n}.sum2"), f"{n}.norm2", part["norm2.weight"], part["norm2.bias"]
+        )
+    tokens = g.linear(x, "token_head", state["token_head.weight"], state["token_head.bias"])
+    g.nodes[-1].output[0] = "tokens"
+    first = g.add("Gather", [x, zero], "first", axis=1)
+    hidden = g.add(
+        "Tanh",
+        [g.linear(first, "kind_hidden", state["kind_hidden.weight"], state["kind_hidden.bias"])],
+        "kind_tanh",
+    )
+    g.linear(hidden, "kind_head", state["kind_head.weight"], state["kind_head.bias"])
+    g.nodes[-1].output[0] = "kinds"
+    del tokens
+    whole = [
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "types")
+    ]
+    results = [
+        helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", 6]),
+        helper.make_tensor_value_info("kinds", TensorProto.FLOAT, ["batch", 4]),
+    ]
+    graph = helper.make_graph(g.nodes, "pagerag", whole, results, g.weights)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
+
+
+def export(network: Network, path: Path) -> Path:
+    """Write the int8 file; returns it. The heads stay float32 (they are tiny and decide everything)."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    full = path.with_suffix(".float.onnx")
+    onnx.save(build_graph(network), full)
+    keep = ["token_head.product", "kind_hidden.product", "kind_head.product"]
+    quantize_dynamic(
+        full,
+        path,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        nodes_to_exclude=keep,
+        op_types_to_quantize=["MatMul", "Gather"],
+        extra_options={"DefaultTensorType": TensorProto.FLOAT},
+    )
+    full.unlink()
+    return path
