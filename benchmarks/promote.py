@@ -3,8 +3,9 @@
     python -m benchmarks.promote [--data DIR] [--repeat N] [--mode document]
 
 Pools of 20 to 1,000 passages of about four sentences, from the 2Wiki open corpus where --data has it, else
-made up. ``cold`` reads the text, ``stored`` takes analyses that an index has kept. Machines are noisy:
-compare the columns of one run, not the milliseconds of two.
+made up. ``cold`` reads the text, ``stored`` takes analyses that an index has kept. Times are CPU
+time of the calling thread, so that other load on the machine is not counted; even so, compare the columns
+of one run, not the milliseconds of two.
 """
 
 from __future__ import annotations
@@ -141,13 +142,13 @@ _PLAIN = [
 
 
 def measure(job: Callable[[], object], repeat: int) -> tuple[float, float]:
-    """p50 and p95 of one call, in milliseconds."""
+    """p50 and p95 of one call, in milliseconds of CPU time."""
     job()
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = time.thread_time()
         job()
-        times.append((time.perf_counter() - start) * 1e3)
+        times.append((time.thread_time() - start) * 1e3)
     times.sort()
     return statistics.median(times), times[min(len(times) - 1, int(len(times) * 0.95))]
 

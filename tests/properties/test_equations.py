@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagerag.promote import score
-from pagerag.promote.setsize import expected_f1, gold_count
+from pagerag.promote.setsize import best_prefix, expected_f1, gold_count
 from pagerag.promote.weights import Weights
 
 W = Weights()
@@ -157,3 +157,11 @@ def test_expected_f1_equals_enumeration(chosen: list[float], left: list[float]) 
         hits = sum(gold[: len(chosen)])
         total += weight * 2 * hits / (len(chosen) + sum(gold))
     assert expected_f1(chosen, left) == pytest.approx(min(total, 1), abs=1e-9)
+
+
+@given(probabilities, probabilities)
+def test_the_best_prefix_is_the_one_of_highest_expected_f1(ordered: list[float], left: list[float]) -> None:
+    values = [expected_f1(ordered[:m], [*ordered[m:], *left]) for m in range(1, len(ordered) + 1)]
+    size, value = best_prefix(ordered, left)
+    assert value == pytest.approx(max(values), abs=1e-9)
+    assert size == 0 if max(values) <= 0 else values[size - 1] == pytest.approx(max(values), abs=1e-9)

@@ -29,7 +29,7 @@ from pagerag.promote.features import (
     unit_view,
 )
 from pagerag.promote.select import support_of
-from pagerag.promote.setsize import expected_f1
+from pagerag.promote.setsize import best_prefix, expected_f1
 from pagerag.promote.strategy import Fits, Judgement, state_of
 from pagerag.promote.trees import Trees
 from pagerag.promote.weights import Weights
@@ -211,19 +211,13 @@ class LearnedStrategy:
         p = scores.astype(np.float64).tolist()
         unit = view.unit.tolist()
         chosen: list[int] = []
-        best: tuple[int, ...] = ()
-        best_value = 0.0
         for index in order:
-            if alone[index] or not fits({unit[i] for i in (*chosen, index)}):
-                continue
-            chosen.append(index)
-            if not self.minimal_selection:
-                best = tuple(chosen)
-                continue
-            value = expected_f1([p[i] for i in chosen], [p[i] for i in order if i not in chosen])
-            if value > best_value:
-                best, best_value = tuple(chosen), value
-        return best
+            if not alone[index] and fits({unit[i] for i in (*chosen, index)}):
+                chosen.append(index)
+        if self.minimal_selection:
+            size, _ = best_prefix([p[i] for i in chosen], [p[i] for i in order if i not in chosen])
+            chosen = chosen[:size]
+        return tuple(chosen)
 
 
 def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> Floats:

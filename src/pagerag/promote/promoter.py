@@ -76,6 +76,7 @@ class Promoter:
                 raise InputError(f"cannot ablate {name!r}; one of: {', '.join(known)}")
         self._weights = weights
         self._strategy = strategy
+        self._strategies: dict[tuple[Mode, str | None], Strategy] = {}
         if isinstance(strategy, str) and strategy not in STRATEGIES:
             raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
 
@@ -96,6 +97,13 @@ class Promoter:
         chosen = name if name is not None else self._strategy
         if chosen is not None and not isinstance(chosen, str):
             return chosen
+        key = (mode, chosen)
+        if key not in self._strategies:
+            # Two threads may both make it; they make the same.
+            self._strategies[key] = self._make_strategy(mode, chosen)
+        return self._strategies[key]
+
+    def _make_strategy(self, mode: Mode, chosen: str | None) -> Strategy:
         if chosen not in {None, *STRATEGIES}:
             raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
         minimal = "minimal_selection" not in self.ablate
@@ -316,7 +324,7 @@ class _Budget:
         self.max_tokens = max_tokens
         self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
         # Two units of the same text say the same thing twice, whatever their ids.
-        self.says = [" ".join(candidate.text.split()).casefold() for candidate in pool]
+        self.says = [candidate.text.strip().casefold() for candidate in pool]
 
     def fits(self, units: set[int]) -> bool:
         """Whether these candidates may stand together in a context."""

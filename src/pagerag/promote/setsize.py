@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-__all__ = ["expected_f1", "gold_count"]
+__all__ = ["best_prefix", "expected_f1", "gold_count"]
 
 _MOST = 10
 """Gold sets larger than this are counted as this large; no benchmark question has so many."""
 
 
-def gold_count(probabilities: Sequence[float]) -> list[float]:
-    """The distribution of how many of these units support (Poisson binomial, cut off at ``_MOST``)."""
-    weights = [1.0]
+def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) -> list[float]:
+    """The distribution of how many of these units support (Poisson binomial, cut off at ``_MOST``), added to
+    the one in ``start``."""
+    weights = list(start)
     for p in probabilities:
         rest = 1.0 - p
-        last = len(weights)
-        grown = [weights[0] * rest]
-        grown += [weights[i] * rest + weights[i - 1] * p for i in range(1, last)]
-        if last <= _MOST:
+        grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
+        if len(weights) <= _MOST:
             grown.append(weights[-1] * p)
         else:
             grown[-1] += weights[-1] * p
@@ -31,11 +30,29 @@ def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
 
     Units are taken as independent given their probabilities.
     """
-    inside, outside = gold_count(chosen), gold_count(left)
-    size = len(chosen)
+    return _expected(gold_count(chosen), gold_count(left), len(chosen))
+
+
+def best_prefix(ordered: Sequence[float], left: Sequence[float]) -> tuple[int, float]:
+    """How many of ``ordered`` to keep, and the expected F1 of that many; ``left`` is never kept."""
+    outside = [gold_count(left)]
+    for p in reversed(ordered):
+        outside.append(gold_count((p,), outside[-1]))
+    outside.reverse()  # outside[m]: what is left when m are kept
+    inside: list[float] = [1.0]
+    best, best_value = 0, 0.0
+    for size, p in enumerate(ordered, 1):
+        inside = gold_count((p,), inside)
+        value = _expected(inside, outside[size], size)
+        if value > best_value:
+            best, best_value = size, value
+    return best, best_value
+
+
+def _expected(inside: Sequence[float], outside: Sequence[float], size: int) -> float:
     total = 0.0
     for a in range(1, len(inside)):
         weight = inside[a] * 2.0 * a
         if weight:
-            total += weight * sum(p / (size + a + b) for b, p in enumerate(outside))
+            total += weight * sum([p / (size + a + b) for b, p in enumerate(outside)])
     return min(total, 1.0)

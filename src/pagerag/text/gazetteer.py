@@ -55,17 +55,16 @@ class Gazetteer:
                 for alias in (" ".join(words[cut:]), " ".join(words[:cut])):
                     if alias in known:
                         _claim(self._aliases, alias, title)
-            if short:
-                _claim(self._acronyms, "".join([word[0] for word in words]), title)
+            if short and (initials := "".join([word[0] for word in words])) in short:
+                _claim(self._acronyms, initials, title)
         for key in known:
             if key in single or key in self.titles:
                 continue
             last = key[key.rfind(" ") + 1 :]
             if last in single:
                 _claim(self._surnames, last, key)
-            if short:
-                _claim(self._acronyms, "".join([word[0] for word in key.split(" ")]), key)
-
+            if short and (initials := "".join([word[0] for word in key.split(" ")])) in short:
+                _claim(self._acronyms, initials, key)
         self._short = {*self._aliases, *self._acronyms, *self._surnames}
 
     def resolve(self, key: str, surface: str) -> str:
