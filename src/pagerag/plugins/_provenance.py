@@ -25,7 +25,7 @@ def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any
     retrieved  its place in the pool as it came, from 1
     state      promotion's verdict on the whole selection
     path       the support path it is on: ``{"id", "title", "via"}`` a step, ``via`` what led there
-    why        one sentence
+    why        the reasons that speak for it
     ========== =======================================================================================
     """
     core, context = set(promotion.core_places), set(promotion.context_places)
@@ -34,7 +34,6 @@ def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any
     found = []
     for rank, place in enumerate(places, 1):
         role: Role = "core" if place in core else "fill" if place in context else "rest"
-        path = paths.get(promotion.pool[place].id)
         found.append(
             {
                 "role": role,
@@ -42,8 +41,8 @@ def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any
                 "score": round(float(scores[place]), 6),
                 "retrieved": place + 1,
                 "state": promotion.state,
-                "path": _steps(path),
-                "why": _why(role, path),
+                "path": _steps(paths.get(promotion.pool[place].id)),
+                "why": _why(promotion, place, role),
             }
         )
     return found
@@ -87,12 +86,7 @@ _ROLES: dict[Role, str] = {
 }
 
 
-def _why(role: Role, path: SupportPath | None) -> str:
-    if path is None:
-        return f"{_ROLES[role]}; no support path runs through it"
-    if len(_units(path)) < 2:
-        return f"{_ROLES[role]}; it stands alone: {path.reason}"
-    line = path.units[0].title or path.units[0].id
-    for edge, unit in zip(path.edges, path.units[1:], strict=True):
-        line += f" –[{', '.join(edge.trig[:2]) or edge.kind}]→ {unit.title or unit.id}"
-    return f"{_ROLES[role]}; on the path {line}, {path.verdict}: {path.reason}"
+def _why(promotion: Promotion, place: int, role: Role) -> str:
+    # What was left out gets no reasons: a ranking may hold thousands of units, and nobody reads theirs.
+    reasons = () if role == "rest" else promotion.why(place)
+    return ": ".join([_ROLES[role], *(["; ".join(reasons)] if reasons else [])])
