@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pagerag.errors import FormatError, InputError, MissingExtraError
+from pagerag.evaluate.config import RunConfig
 from pagerag.evaluate.corpora import pooled_corpus, read_corpus
 from pagerag.evaluate.datasets import dataset, read_questions
 from pagerag.evaluate.hub import _load, hub_fingerprint
@@ -267,6 +268,7 @@ def test_beir_folder(tmp_path: Path) -> None:
         ("1", frozenset({"d1"}), ("Bergen",))
     ]
     assert [document.key for document in read_corpus(tmp_path)] == ["d1", "d2"]
+    assert RunConfig(dataset="beir", data=str(tmp_path), mode="document").corpus == str(tmp_path)
     judged.write_text("query-id\tcorpus-id\tscore\n1\td1\n", encoding="utf-8")
     with pytest.raises(FormatError, match=r"test\.tsv, line 2"):
         list(read_questions("beir", tmp_path))

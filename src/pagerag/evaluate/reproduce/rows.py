@@ -11,7 +11,7 @@ from pagerag.evaluate.reproduce.bench import Bench, averages
 from pagerag.evaluate.reproduce.paper import Figures
 from pagerag.evaluate.reproduce.tables import Cell, Table
 
-__all__ = ["Method", "average_table", "dataset_table", "measured"]
+__all__ = ["Measured", "Method", "average_table", "dataset_table", "measured", "p_text"]
 
 
 @dataclass(frozen=True, slots=True)
