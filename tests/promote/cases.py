@@ -130,7 +130,11 @@ WIKI = _units(
         "Abdul Samad was the fourth Sultan of Selangor and a grandson of Ibrahim Shah.",
     ),
     ("Kuala Selangor", 0, "Kuala Selangor is an old royal town of Selangor."),
-    ("Ibrahim Shah of Selangor", 1, "He was born Raja Ibrahim bin Raja Lumu, the eldest son of Salehuddin Shah of Selangor."),
+    (
+        "Ibrahim Shah of Selangor",
+        1,
+        "He was born Raja Ibrahim bin Raja Lumu, the eldest son of Salehuddin Shah of Selangor.",
+    ),
     ("Ibrahim Shah of Selangor", 0, "Ibrahim Shah of Selangor was the second Sultan of Selangor."),
     (
         "Paternal",

@@ -126,7 +126,8 @@ def expand_paths(
         guess = (rel[:, None] + relevance[None, :]) / (units + 1) + edge[:, None] + np.where(open_, step, 0.0)
         if not paragraph:
             guess = guess + w.coh * (coh[:, None] + links.pair_coh[last]) / units
-        guess = guess + np.maximum(covered[:, None, :], covers[None, :, :]) @ worth
+        union = np.maximum(covered[:, None, :], covers[None, :, :]).reshape(-1, len(worth))
+        guess = guess + (union @ worth).reshape(guess.shape)
         flat = np.where(open_, -guess, np.inf).ravel()
         width = min(beam, int(open_.sum()))
         # ties at the edge of the beam go to the earlier place, as in a stable sort of everything
