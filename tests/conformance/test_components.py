@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from pagerag.errors import MissingExtraError, PageRAGError
+from pagerag.errors import MissingExtraError, WeightsError
 from pagerag.protocols import load, names
 from pagerag.read import reader
 from pagerag.retrieve import (
@@ -23,8 +25,10 @@ from pagerag.testing import (
     check_extractor,
     check_reader,
     check_retriever,
+    check_support_encoder,
 )
 from pagerag.text import extract_entities
+from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
 from pagerag.units import Candidate
 
 CORPUS = [
@@ -57,6 +61,25 @@ def test_the_built_in_extractor():
     )
 
 
+def test_a_spacy_pipeline_as_extractor():
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "PERSON", "pattern": "Marie Curie"}, {"label": "GPE", "pattern": "Warsaw"}])
+    check_extractor(SpacyExtractor(pipeline), finds={"Marie Curie left Warsaw.": ["Marie Curie", "Warsaw"]})
+
+
+def test_a_gliner_model_as_extractor():
+    class Model:
+        """Finds capitalised words, last one first, with their offsets as GLiNER gives them."""
+
+        def predict_entities(self, text, labels, threshold):
+            words = re.finditer(r"\b[A-Z][a-z]+", text)
+            return [{"text": w.group(), "start": w.start(), "label": labels[0]} for w in words][::-1]
+
+    check_extractor(GlinerExtractor(Model()), finds={"Marie left Warsaw.": ["Marie", "Warsaw"]})
+
+
 @pytest.mark.parametrize("name", names("extractor"))
 def test_installed_extractors(name):
     check_extractor(made(load, "extractor", name))
@@ -78,11 +101,7 @@ def test_a_cached_encoder(tmp_path, monkeypatch):
 
 def test_an_embedding_endpoint():
     with ScriptedChat() as chat:
-        try:
-            remote = made(encoder, f"openai:scripted@{chat.url}")
-        except ModuleNotFoundError as missing:
-            pytest.skip(f"not there yet: {missing.name}")
-        check_encoder(remote)
+        check_encoder(made(encoder, f"openai:scripted@{chat.url}"))
 
 
 # --- retrievers -------------------------------------------------------------------------------------------
@@ -172,11 +191,21 @@ def test_the_chat_reader():
         check_reader(made(reader, "chat", base_url=chat.url, model="scripted"), answer="Poland")
 
 
-def test_the_extractive_reader():
+def shipped(name):
+    """A model of pagerag-models, or a skip where its files are not installed."""
+    models = pytest.importorskip("pagerag.models")
     try:
-        check_reader(made(reader, "extractive"))
-    except (AttributeError, PageRAGError) as problem:
-        pytest.skip(f"the extractive reader is not available: {problem}")
+        return made(getattr(models, name))
+    except WeightsError as missing:
+        pytest.skip(str(missing))
+
+
+def test_the_extractive_reader():
+    check_reader(shipped("extractive_reader"), answer="Warsaw", question="Where was Marie Curie born?")
+
+
+def test_the_support_encoder():
+    check_support_encoder(shipped("support_encoder"), prefers=0)
 
 
 @pytest.mark.slow
