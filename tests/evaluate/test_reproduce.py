@@ -172,7 +172,7 @@ class _Check(HTMLParser):
         self.outside += [str(values[name]) for name in ("src", "data") if values.get(name)]
         if tag == "link":
             self.outside.append("link")
-        if tag not in ("meta", "input", "br", "line", "rect"):
+        if tag not in ("meta", "input"):  # nothing closes these
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
