@@ -11,6 +11,7 @@ from pagerag.units import Answer, Candidate, Citation, Pool, State
 
 if TYPE_CHECKING:
     from pagerag.promote import Promotion
+    from pagerag.promote.trace import SupportPath
 
 __all__ = ["Failure", "Result"]
 
@@ -78,6 +79,16 @@ class Result:
     def core(self) -> tuple[Candidate, ...]:
         """The minimal set that selection kept."""
         return tuple(self.promotion.core)
+
+    @property
+    def evidence_paths(self) -> tuple[SupportPath, ...]:
+        """The kept paths of two units and more, the one with the strongest weakest unit first."""
+        scores = {u.id: float(s) for u, s in zip(self.promotion.pool, self.promotion.scores, strict=True)}
+        kept = [p for p in self.promotion.paths if p.verdict == "kept" and len({u.id for u in p.units}) > 1]
+        kept.sort(key=lambda path: (-min(scores[unit.id] for unit in path.units), len(path.units), path.rank))
+        return tuple({frozenset(unit.id for unit in path.units): path for path in reversed(kept)}.values())[
+            ::-1
+        ]
 
     def place(self, citation: Citation) -> Place:
         """File, page and characters of a citation."""

@@ -69,7 +69,7 @@ class PromoteSettings:
 
     k: int = _doc("units the reader may see", 5, least=1, most=1000)
     mode: str = _doc(
-        "what a unit is; auto: as the store holds them",
+        "what a unit is; auto: a passage, judged by its sentences (document)",
         "auto",
         one_of=("auto", "sentence", "paragraph", "document"),
     )

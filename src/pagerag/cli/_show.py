@@ -7,6 +7,7 @@ from typing import Any
 
 from pagerag.cli.console import paint
 from pagerag.pipeline import Result
+from pagerag.text import split_sentences
 
 __all__ = ["show_paths", "show_pool", "show_result", "width"]
 
@@ -30,7 +31,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
     for citation in result.citations:
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
-        _wrapped(unit.text, "      ")
+        _wrapped(_around(unit.text, citation.start, citation.end), "      ")
         print(paint(f"      {result.place(citation)}", "dim"))
     show_paths(result)
     if verbose:
@@ -47,7 +48,7 @@ def show_verdict(result: Result) -> None:
 
 def show_paths(result: Result, most: int = 2) -> None:
     """The kept paths: unit –[what links them]→ unit."""
-    kept = [path for path in result.promotion.paths if path.verdict == "kept" and len(path.units) > 1]
+    kept = result.evidence_paths
     if not kept:
         return
     print(paint("\nevidence path", "bold"))
@@ -78,7 +79,8 @@ def show_pool(result: Result) -> None:
         kind = "core" if unit.id in core else "fill" if unit.id in context else "    "
         colour = {"core": "green", "fill": "yellow"}.get(kind, "dim")
         bar = "█" * round(10 * float(score)) + "·" * (10 - round(10 * float(score)))
-        text = f"{unit.title}: {unit.text}" if unit.title else unit.text
+        body = unit.text.removeprefix(unit.title or "").strip() or unit.text  # a heading repeats the title
+        text = f"{unit.title}: {body}" if unit.title else body
         line = textwrap.shorten(text, width() - 26, placeholder="…")
         print(f"  {paint(kind, colour)} {float(score):.2f} {paint(bar, colour)} {line}")
     if len(ranked) > 12:
@@ -91,6 +93,14 @@ def _line(path: Any, colour: str = "green") -> str:
         via = ", ".join(edge.trig[:2]) or edge.kind
         steps.append(f"{paint(f'—[{via}]→', colour)} {paint(unit.title or unit.id, 'bold')}")
     return " ".join(steps)
+
+
+def _around(text: str, start: int | None, end: int | None) -> str:
+    """The sentences in which a citation stands; the beginning of the unit when it names no place."""
+    if start is None or end is None:
+        return textwrap.shorten(text, 240, placeholder="…")
+    spans = [span for span in split_sentences(text) if span[0] < end and span[1] > start]
+    return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
 
 
 def _wrapped(text: str, indent: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -95,10 +95,11 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
     """The paths worth drawing: kept ones first, each beginning at the unit that names what is asked."""
     chosen: list[tuple[bool, list[Candidate], list[_Link]]] = []
     asking = _naming_asked(promotion)
+    scores = _scores(promotion)
     seen: set[frozenset[str]] = set()
     counts = {True: 0, False: 0}
     limits = {True: MOST_KEPT, False: MOST_REJECTED}
-    for path in sorted(promotion.paths, key=_worth):
+    for path in sorted(promotion.paths, key=lambda one: _worth(one, scores)):
         kept = path.verdict == "kept"
         ids = [unit.id for unit in path.units]
         if len(set(ids)) < 2 or frozenset(ids) in seen or counts[kept] >= limits[kept]:
@@ -127,10 +128,16 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
     return chosen
 
 
-def _worth(path: SupportPath) -> tuple[bool, bool, bool, int]:
-    """Kept paths first; of the rejected, short ones that lead to other documents tell most."""
-    neighbours = path.verdict != "kept" and any(edge.kind == "adjacent" for edge in path.edges)
-    return path.verdict != "kept", neighbours, len(path.units) > 3, path.rank
+def _worth(path: SupportPath, scores: Mapping[str, float]) -> tuple[bool, float, bool, bool, int]:
+    """Kept paths first, by their weakest unit; of the rejected, short ones between documents tell most."""
+    if path.verdict == "kept":
+        return False, -min(scores[unit.id] for unit in path.units), False, False, len(path.units)
+    neighbours = any(edge.kind == "adjacent" for edge in path.edges)
+    return True, 0.0, neighbours, len(path.units) > 3, path.rank
+
+
+def _scores(promotion: Promotion) -> dict[str, float]:
+    return {unit.id: float(s) for unit, s in zip(promotion.pool, promotion.scores, strict=True)}
 
 
 def _naming_asked(promotion: Promotion) -> set[str]:
@@ -148,14 +155,19 @@ def _layout(
 ) -> tuple[dict[str, _Card], list[_Link]]:
     core = [unit.id for unit in promotion.core]
     context = [unit.id for unit in promotion.context]
-    scores = {unit.id: float(s) for unit, s in zip(promotion.pool, promotion.scores, strict=True)}
+    scores = _scores(promotion)
     cards: dict[str, _Card] = {}
+
+    said: dict[str, str] = {}  # of a longer unit, the sentence through which the path runs
+    for path in sorted(promotion.paths, key=lambda one: _worth(one, scores)):
+        for unit, sentence in zip(path.units, path.sentences, strict=True):
+            said.setdefault(unit.id, sentence)
 
     def place(unit: Candidate, layer: int) -> _Card:
         if unit.id not in cards:
             role = "core" if unit.id in core else "fill" if unit.id in context else "pool"
             rank = f"[{context.index(unit.id) + 1}] " if unit.id in context else ""
-            lines = lines_of(unit.text, CARD - 26, 11.5, MOST_LINES)
+            lines = lines_of(said.get(unit.id, unit.text), CARD - 26, 11.5, MOST_LINES)
             cards[unit.id] = _Card(unit, role, f"{rank}{role} {scores[unit.id]:.2f}", lines, layer)
         return cards[unit.id]
 

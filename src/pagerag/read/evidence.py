@@ -6,16 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pagerag.text import split_sentences, tokenize
+from pagerag.text import Analyzer, read_question, tokenize
+from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["EvidenceReader"]
 
+_ANALYZER = Analyzer()
+_AS_GOOD = 0.5  # the share of the best score at which a second sentence is quoted too
+_FLAG_OF = {"date": 2, "number": 4}  # the bits of Analysis.flags: holds a year, holds a number
+
 
 class EvidenceReader:
-    """Quotes the best sentence of each unit, with its number.
+    """Quotes the best sentences of each unit, with its number: one, or two where the second is as good.
 
-    A unit of one sentence is quoted whole. From a longer unit comes the sentence that shares most with
+    A unit of one sentence is quoted whole. From a longer unit come the sentences that share most with
     the question and with the other units, rare words counting more. With state ``insufficient`` it
     abstains and cites the nearest sentences. Deterministic; never calls a model.
     """
@@ -25,11 +30,12 @@ class EvidenceReader:
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """The supporting sentences of ``context``."""
-        spans = _best_sentences(question, context)
         citations = tuple(
             Citation(number, unit.id, start, end, unit.text[start:end])
-            for number, (unit, (start, end)) in enumerate(zip(context, spans, strict=True), 1)
-            if end > start
+            for number, (unit, spans) in enumerate(
+                zip(context, _best_sentences(question, context), strict=True), 1
+            )
+            for start, end in spans
         )
         if state == "insufficient" or not citations:
             return Answer("", citations, abstained=True, reader=self.name)
@@ -50,22 +56,39 @@ class EvidenceReader:
         yield answer
 
 
-def _best_sentences(question: str, context: Sequence[Candidate]) -> list[tuple[int, int]]:
-    split = [split_sentences(unit.text) or [(0, 0)] for unit in context]
-    words = [
-        [set(tokenize(unit.text[a:b])) for a, b in spans] for unit, spans in zip(context, split, strict=True)
-    ]
+def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tuple[int, int]]]:
+    """The spans of the best sentences of each unit, in reading order; headings are no sentences.
+
+    Question words count by their rarity in the context, words shared with other units half as much; a
+    sentence that speaks of what is asked (born, died, directed…), or that holds the year or number that is
+    asked for, is worth two rare words more.
+    """
+    asked = read_question(question)
+    analyses = [_ANALYZER.analyze(unit.text) for unit in context]
+    words = [[set(sentence) for sentence in analysis.tokens] for analysis in analyses]
     count = sum(map(len, words))
     seen_in = Counter(word for unit in words for sentence in unit for word in sentence)
     weight = {word: math.log((1 + count) / (1 + n)) + 1 for word, n in seen_in.items()}
-    asked = set(tokenize(question))
+    rare = math.log(1 + count) + 1
     best = []
-    for number, (spans, sentences) in enumerate(zip(split, words, strict=True)):
-        others = set().union(*(s for i, unit in enumerate(words) if i != number for s in unit))
-        titles = set(tokenize(context[number].title or ""))
-        scores = [
-            sum(weight[w] for w in s & asked) + 0.5 * sum(weight[w] for w in (s & others) - asked - titles)
-            for s in sentences
-        ]
-        best.append(spans[max(range(len(spans)), key=lambda i: (scores[i], -i))])
+    for number, (unit, analysis) in enumerate(zip(context, analyses, strict=True)):
+        others = set().union(*(s for i, other in enumerate(words) if i != number for s in other))
+        own = set(tokenize(unit.title or ""))
+        scores = []
+        for tokens, cues, flags in zip(words[number], analysis.relations, analysis.flags, strict=True):
+            score = sum(weight[word] for word in tokens.intersection(asked.tokens))
+            score += 0.5 * sum(weight[word] for word in (tokens & others) - own - set(asked.tokens))
+            score += 2 * rare * bool(cues & asked.relations)
+            score += rare * bool(flags & _FLAG_OF.get(asked.answer, 0))
+            scores.append(score)
+        heading = fold(unit.title or "")
+        telling = [
+            place
+            for place, (start, end) in enumerate(analysis.spans)
+            if fold(unit.text[start:end]).strip(" .") != heading
+        ] or list(range(len(scores)))
+        order = sorted(telling, key=lambda place: (-scores[place], place))[:2]
+        if len(order) == 2 and scores[order[1]] < _AS_GOOD * scores[order[0]]:
+            order.pop()
+        best.append([analysis.spans[place] for place in sorted(order)])
     return best

@@ -149,7 +149,7 @@ def prompt(
     if not asked.strip():
         raise InputError("the question is empty; ask something")
     titles = [_data(unit.title or "").replace("\n", " ").strip() for unit in context]
-    texts = [_data(unit.text).strip() for unit in context]
+    texts = [_untitled(title, _data(unit.text).strip()) for title, unit in zip(titles, context, strict=True)]
     salt = _salt([asked, *titles, *texts])
     if small:
         return Prompt(_small(asked, titles, texts, state, salt), salt)
@@ -187,6 +187,12 @@ def _numbered(question: str, units: Sequence[str], salt: str, caution: str) -> s
 
 def _data(text: str) -> str:
     return neutralise(clean(unicodedata.normalize("NFC", text)))
+
+
+def _untitled(title: str, text: str) -> str:
+    """``text`` without the heading that repeats the title over it."""
+    first, _, rest = text.partition("\n")
+    return rest.strip() if title and rest.strip() and first.strip() == title else text
 
 
 def _salt(parts: Sequence[str]) -> str:
