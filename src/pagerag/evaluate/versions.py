@@ -29,7 +29,7 @@ _PACKAGES = (
     "pagerag-models",
 )
 
-_ROOMS = ("evaluate", "models", "promote", "read", "retrieve", "text")
+_ROOMS = ("evaluate", "promote", "retrieve", "text")
 
 
 def identity(config: RunConfig) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def identity(config: RunConfig) -> dict[str, Any]:
         "commit": git_commit(),
         "versions": {
             "pagerag": pagerag.__version__,
-            "code": code_hash(),
+            "code": code_hash(models=bool(config.support or config.reader)),
             "python": platform.python_version(),
             "machine": platform.machine(),
             **{name: found for name in _PACKAGES if (found := _version(name))},
@@ -90,12 +90,15 @@ def reader_hash() -> str:
     return hashlib.sha256(f"{_files_hash(('models', 'read'))} {models_hash()}".encode()).hexdigest()[:12]
 
 
+def code_hash(*, models: bool = False) -> str:
+    """A hash of the files that decide a run's rows: a run is never continued with other code or weights.
+
+    ``models`` adds the readers and the small models, which decide nothing where none is used.
+    """
+    return _files_hash((*_ROOMS, "models", "read") if models else _ROOMS)
+
+
 @cache
-def code_hash() -> str:
-    """A hash of the files that decide a run's rows: a run is never continued with other code or weights."""
-    return _files_hash(_ROOMS)
-
-
 def _files_hash(rooms: tuple[str, ...]) -> str:
     folder = Path(pagerag.__file__).parent
     digest = hashlib.sha256()

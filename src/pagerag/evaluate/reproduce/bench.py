@@ -10,7 +10,7 @@ from typing import Any
 
 from pagerag import Promoter
 from pagerag._files import write_atomic
-from pagerag.errors import FormatError, InputError, MissingExtraError, StoreError
+from pagerag.errors import FormatError, InputError, MissingExtraError, StoreError, WeightsError
 from pagerag.evaluate.config import RunConfig
 from pagerag.evaluate.datasets import DATASETS, Dataset, dataset
 from pagerag.evaluate.reproduce.tables import Table
@@ -136,7 +136,10 @@ class Bench:
             return make()
         except MissingExtraError as problem:
             return f"needs pip install 'pagerag[{problem.extra}]'"
-        except StoreError as problem:  # weights that are missing or are not what they should be
+        except (
+            StoreError,
+            WeightsError,
+        ) as problem:  # weights that are missing or are not what they should be
             return f"needs weights: {problem}"
 
     @staticmethod
