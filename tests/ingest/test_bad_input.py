@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pagerag.ingest import IngestSettings, index_paths
-from pagerag.ingest.formats import text as text_format
+from pagerag.ingest import IngestSettings, SourceFile, index_paths
 from pagerag.store import LanceStore, open_store
 from pagerag.testing import FakeEncoder
 
@@ -67,7 +66,7 @@ def test_a_huge_file_is_refused_unread(
 ) -> None:
     with (good / "huge.txt").open("wb") as file:
         file.truncate(200 * 2**20)  # sparse: takes no space
-    monkeypatch.setattr(text_format, "decode", lambda *_: pytest.fail("was read"))
+    monkeypatch.setattr(SourceFile, "read", lambda *_: pytest.fail("was read"))
     (good / "good.txt").rename(good / "good.jsonl")
     (good / "good.jsonl").write_text(json.dumps({"text": GOOD}), encoding="utf-8")
     problem = one_failed(index_paths([good], store))
@@ -115,7 +114,6 @@ def test_a_file_that_vanishes(
     good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     from pagerag.ingest import run
-    from pagerag.ingest.documents import SourceFile
 
     leaving = good / "leaving.txt"
     leaving.write_text("Beta is leaving.", encoding="utf-8")
