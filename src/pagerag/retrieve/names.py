@@ -65,9 +65,10 @@ def read(text: str, *, max_words: int = 400) -> Reading:
         pieces = [bare.lower()] if bare.isascii() and bare.isalnum() else all_words(chunk)
         if not pieces:
             continue
-        # A script without capitals may start a name anywhere.
-        if bare[:1].isupper() or bare[:1].isdigit() or bare.upper() == bare.lower():
+        if bare[:1].isupper() or bare[:1].isdigit():
             starts.append(len(words))
+        elif bare.upper() == bare.lower():  # a script without capitals may start a name anywhere
+            starts += range(len(words), len(words) + len(pieces))
         words += pieces
         # No name runs on over the end of a sentence; "Jr." and initials do not end one.
         if chunk[-1] in ".;?!" and len(bare) > 3:
