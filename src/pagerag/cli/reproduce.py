@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the folder with hotpotqa/, musique/, 2wikimultihopqa/",
     )
     add("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help="default: runs/reproduce")
+    add("--retriever", default="minilm", help="the pool of all but the retriever tables (default: minilm)")
     add("--quick", action="store_true", help="few questions: five minutes instead of an hour")
     add(
         "--reader",
