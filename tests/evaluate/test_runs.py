@@ -208,9 +208,16 @@ def test_noise_levels_are_nested_and_never_gold(hotpotqa_record: Make, tmp_path:
         assert pools[5, f"q{n}"] < pools[10, f"q{n}"]
 
 
-def test_open_corpus_and_pooled_contexts(hotpotqa_file: Path, tmp_path: Path) -> None:
+def test_open_corpus_and_pooled_contexts(hotpotqa_file: Path, musique_file: Path, tmp_path: Path) -> None:
     pooled = run(config(hotpotqa_file, mode="document", corpus="contexts"), tmp_path / "c", workers=1)
     assert pooled["gold_reach"] == {"all in pool": 12}
+    paragraphs = run(
+        config(musique_file, dataset="musique", mode="paragraph", corpus="contexts"),
+        tmp_path / "m",
+        workers=1,
+    )
+    assert paragraphs["gold_reach"] == {"all in pool": 5}
+    assert paragraphs["metrics"]["recall_at_5"] > 0
     questions = tmp_path / "q.jsonl"
     questions.write_text(
         json.dumps(

@@ -50,6 +50,25 @@ class OpenCorpus:
         return self.retriever.retrieve(question.question, self.size), self.keys
 
 
+class PooledContexts(OpenCorpus):
+    """All contexts of a file as one corpus. Gold is the very passage of the question's own context: several
+    passages of a corpus may share a title, and a paragraph's number means nothing outside its question."""
+
+    def __init__(self, documents: Sequence[Document], make: str, size: int) -> None:
+        super().__init__(documents, make, size)
+        self.keys = {document.id: document.id for document in documents}
+        self._ids = {(document.title, document.sentences): document.id for document in documents}
+
+    def gold(self, question: Question) -> frozenset[str]:
+        """The corpus ids of the question's gold passages; a gold title without a passage stays as it is."""
+        own = {document.key: document for document in question.documents}
+        found = set()
+        for key, _ in question.facts:
+            document = own.get(key)
+            found.add(self._ids[document.title, document.sentences] if document else key)
+        return frozenset(found)
+
+
 class SystemContext:
     """Another RAG system, re-implemented, over a retriever of the question's own units."""
 
@@ -114,8 +133,12 @@ def source(config: RunConfig) -> Source:
     """The source that a run's settings describe."""
     if config.retriever.startswith("file:"):
         return FiledPools(config.retriever.removeprefix("file:"), mode=config.mode, size=config.pool)
+    if config.corpus == "contexts":
+        # Gold of the whole file is in it, whatever the limit: a smaller corpus would be an easier task.
+        contexts = pooled_corpus(read_questions(config.dataset, config.data))
+        return PooledContexts(contexts, config.retriever, config.pool)
     if config.corpus is not None:
-        return OpenCorpus(_corpus(config), config.retriever, config.pool)
+        return OpenCorpus(tuple(read_corpus(config.corpus)), config.retriever, config.pool)
     if is_system(config.retriever):
         return SystemContext(config.retriever, config.mode, config.pool)
     own = OwnContext(ranker(config.retriever), config.mode, config.pool)
@@ -123,10 +146,3 @@ def source(config: RunConfig) -> Source:
         return own
     documents = pooled_corpus(read_questions(config.dataset, config.data))
     return Noisy(own, documents, config.noise, config.seed)
-
-
-def _corpus(config: RunConfig) -> tuple[Document, ...]:
-    if config.corpus == "contexts":
-        # Gold of the whole file is in it, whatever the limit: a smaller corpus would be an easier task.
-        return pooled_corpus(read_questions(config.dataset, config.data))
-    return tuple(read_corpus(str(config.corpus)))

@@ -25,7 +25,7 @@ from pagerag.evaluate.metrics import (
 from pagerag.evaluate.questions import Question
 from pagerag.evaluate.reading import CachedReader, make_reader
 from pagerag.evaluate.selection import Plain, Selection, selector
-from pagerag.evaluate.sources import source
+from pagerag.evaluate.sources import PooledContexts, source
 from pagerag.units import Candidate, Pool
 
 __all__ = ["Worker", "measures"]
@@ -63,7 +63,7 @@ class Worker:
 
     def row(self, question: Question) -> dict[str, Any]:
         """The question's row of predictions.jsonl."""
-        gold = question.gold(self.config.mode)
+        gold = self._gold(question)
         row: dict[str, Any] = {
             "id": question.id,
             "question": question.question,
@@ -77,6 +77,11 @@ class Worker:
         except Exception as problem:  # noqa: BLE001 - one question's failure is a row, never the run's end
             row |= self._failed(question, gold, problem)
         return row
+
+    def _gold(self, question: Question) -> frozenset[str]:
+        if isinstance(self.source, PooledContexts):
+            return self.source.gold(question)
+        return question.gold(self.config.mode)
 
     def _judged(self, question: Question, gold: frozenset[str]) -> dict[str, Any]:
         config = self.config
