@@ -168,6 +168,10 @@ def test_a_bad_support_encoder_is_told_why(encoder, contract):
         check_support_encoder(encoder)
 
 
+def test_a_joint_support_encoder_may_depend_on_the_order():
+    check_support_encoder(Support(lambda rows, units: np.sort(rows, axis=0)), joint=True)
+
+
 def test_support_the_wrong_way_round_is_told():
     with pytest.raises(AssertionError, match="supports the question best"):
         check_support_encoder(Support(lambda rows, units: -rows), prefers=0)

@@ -205,7 +205,7 @@ def test_the_extractive_reader():
 
 
 def test_the_support_encoder():
-    check_support_encoder(shipped("support_encoder"), prefers=0)
+    check_support_encoder(shipped("support_encoder"), prefers=0, joint=True)
 
 
 @pytest.mark.slow

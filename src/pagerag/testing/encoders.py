@@ -99,14 +99,16 @@ def check_support_encoder(
     question: str = "Where was Marie Curie born?",
     units: Sequence[Candidate] | None = None,
     prefers: int | None = None,
+    joint: bool = False,
     tolerance: float = 0.05,
 ) -> None:
     """Check that ``encoder`` gives one row of support signals per unit.
 
     - ``name`` is a text; ``signals`` is a tuple of names, at least one, none twice;
     - ``support(question, units)`` gives a float32 array (units, signals), finite, (0, signals) for no unit;
-    - the same input gives the same rows, from any thread, and a unit keeps its row when the units are
-      shuffled (within ``tolerance``);
+    - the same input gives the same rows, from any thread, and a unit keeps its row when the order of the
+      units changes (within ``tolerance``), unless the encoder is ``joint``: one that reads the units
+      together, side by side, may give rows that depend on who stands beside whom;
     - odd texts do not raise.
 
     ``prefers`` is the place of the unit that supports the question best: its first signal must then be
@@ -128,7 +130,7 @@ def check_support_encoder(
     check.expect(np.allclose(rows, again, atol=1e-5), "the same input gives the same rows", "other rows")
     turned = _support(check, encoder, question, given[::-1], "units in reverse order")[::-1]
     check.expect(
-        np.allclose(rows, turned, atol=tolerance),
+        joint or np.allclose(rows, turned, atol=tolerance),
         "a unit keeps its row when the order changes",
         f"a difference of {np.abs(rows - turned).max() if rows.size else 0:.4f}",
     )
