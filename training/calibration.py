@@ -1,8 +1,8 @@
 """What a confidence is worth: fitted on train questions that the network did not see.
 
 The raw confidence is log P(kind) + log P(span | span kind). Two numbers turn it into the probability that
-the answer is right, P = sigmoid(slope * raw + offset), fitted by Newton's method on log loss. The abstention
-threshold on P(none) is the smallest at which answerable contexts lose at most half a point of answer F1.
+the answer is right, P = sigmoid(slope * raw + offset), fitted by Newton's method on log loss. The reader
+abstains when "no answer" is more likely than not; what other thresholds would cost is in the curve.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from training.network import Network
 
 __all__ = ["fit"]
 
-LOSS_ALLOWED = 0.005
+NONE_THRESHOLD = 0.5
 
 
 def fit(
@@ -47,12 +47,10 @@ def fit(
     for threshold in np.round(np.arange(0.3, 1.0, 0.02), 2):
         kept = p_none <= threshold
         curve.append((float(threshold), float((f1 * kept)[can].mean()), float((~kept)[~can].mean())))
-    best = float(f1[can].mean())
-    threshold = next((t for t, worth, _ in curve if worth >= best - LOSS_ALLOWED), 0.98)
     return {
         "slope": slope,
         "offset": offset,
-        "none_threshold": threshold,
+        "none_threshold": NONE_THRESHOLD,
         "threshold_curve": [
             dict(zip(("threshold", "answerable_f1", "abstains_without_answer"), c, strict=True))
             for c in curve

@@ -85,6 +85,7 @@ class Model:
         if threads is not None:
             options.intra_op_num_threads = threads
         self.facts: dict[str, Any] = _manifest(place)["models"][name]
+        self.digest: str = _manifest(place)["files"][f"{name}.onnx"]["sha256"]
         self.tokens = Tokens(_checked(place, "tokenizer.json"))
         self._session = runtime.InferenceSession(
             str(_checked(place, f"{name}.onnx")), options, providers=["CPUExecutionProvider"]

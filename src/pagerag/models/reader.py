@@ -60,9 +60,9 @@ class ExtractiveReader:
     calibrated probability that the answer is right, and for an abstention the probability that the
     context holds no answer. A context longer than one window is read in several.
 
-    It abstains when the probability of "no answer" is above ``none_threshold`` (fitted on train questions
-    so that answerable contexts lose at most half a point of answer F1), and when the answer's confidence
-    is below ``least_confidence``. With (1, 0) it always answers.
+    It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
+    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it always answers, unless
+    ``none_threshold`` is given too.
     """
 
     name = "extractive"
@@ -80,12 +80,14 @@ class ExtractiveReader:
         self._model = Model("reader", folder=Path(folder) if folder else None, threads=threads)
         facts = self._model.facts["calibration"]
         self._slope, self._offset = float(facts["slope"]), float(facts["offset"])
-        given = facts["none_threshold"] if none_threshold is None else none_threshold
+        fitted = float(facts["none_threshold"]) if least_confidence > 0 else 1.0
+        given = fitted if none_threshold is None else none_threshold
         for name, value in (("none_threshold", given), ("least_confidence", least_confidence)):
             if not 0 <= value <= 1:
                 raise InputError(f"{name} is {value}; it must be between 0 and 1")
         self.none_threshold, self.least_confidence = float(given), least_confidence
         self.longest = longest
+        self.identity = f"{self.name} {self._model.digest[:12]} {given} {least_confidence} {longest}"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """The best answer that ``context`` holds, or an abstention."""

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pagerag.errors import MissingExtraError, WeightsError
+from pagerag.models.files import Model
+
+package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
+pytest.importorskip("onnxruntime")
+
+TOLERANCE = 0.35
+"""Root mean square difference of int8 and float32 logits, as a share of the float32 logits' spread."""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for path in package.FOLDER.iterdir():
+        if path.suffix in {".onnx", ".json"}:
+            shutil.copyfile(path, tmp_path / path.name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["reader", "support"])
+def test_the_shipped_file_gives_the_training_frameworks_answers(name: str) -> None:
+    model = Model(name, threads=1)
+    cases = json.loads((package.FOLDER / f"{name}-parity.json").read_text())["cases"]
+    ours, theirs = [], []
+    for case in cases:
+        tokens, kinds = model(case["ids"], case["types"])
+        ours += [tokens.ravel(), kinds]
+        theirs += [np.ravel(case["tokens"]), case["kinds"]]
+    a, b = np.concatenate(ours), np.concatenate(theirs)
+    assert np.sqrt(((a - b) ** 2).mean()) <= TOLERANCE * b.std()
+    assert np.corrcoef(a, b)[0, 1] >= 0.95
+
+
+def test_files_are_small_enough_to_ship() -> None:
+    for name in ("reader", "support"):
+        assert (package.FOLDER / f"{name}.onnx").stat().st_size <= 30_000_000
+
+
+def test_a_changed_file_is_refused(copy) -> None:
+    whole = (copy / "support.onnx").read_bytes()
+    (copy / "support.onnx").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(WeightsError, match=r"support\.onnx has sha256 .* install pagerag-models again"):
+        Model("support", folder=copy)
+
+
+def test_a_missing_file_and_a_missing_manifest_are_named(copy, tmp_path_factory) -> None:
+    (copy / "tokenizer.json").unlink()
+    with pytest.raises(WeightsError, match=r"tokenizer\.json is missing"):
+        Model("support", folder=copy)
+    with pytest.raises(WeightsError, match=r"manifest\.json cannot be read"):
+        Model("support", folder=tmp_path_factory.mktemp("empty"))
+
+
+def test_a_missing_package_names_the_extra(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pagerag_models", None)
+    with pytest.raises(MissingExtraError, match=r"pagerag\[models\]"):
+        Model("reader")
+
+
+def test_importing_the_room_imports_no_runtime() -> None:
+    code = "import sys, pagerag.models; print({'onnxruntime', 'tokenizers'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

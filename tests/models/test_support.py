@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from pagerag import Candidate, Promoter
+from pagerag.errors import InputError
+from pagerag.testing import check_support_encoder
+
+QUESTION = "Which city was the composer of Interstellar born in?"
+
+
+def test_support_goes_to_the_two_hops_not_to_the_connected_distractor(support, context) -> None:
+    found = support.support(QUESTION, context)
+    assert found.shape == (5, 2)
+    assert {int(i) for i in np.argsort(-found[:, 0])[:2]} == {1, 3}
+    assert found[3, 0] > 10 * found[2, 0]
+
+
+def test_rows_follow_the_units(support, context) -> None:
+    found = support.support(QUESTION, context)
+    order = [3, 0, 4, 2, 1]
+    again = support.support(QUESTION, [context[i] for i in order])
+    assert [int(i) for i in np.argsort(-again[:, 0])[:2]] == [order.index(1), order.index(3)]
+    assert found.dtype == again.dtype == np.float32
+
+
+def test_empty_pool_and_empty_question(support, context) -> None:
+    assert support.support(QUESTION, []).shape == (0, 2)
+    with pytest.raises(InputError, match="question is empty"):
+        support.support("", context)
+
+
+def test_long_units_and_large_pools(support) -> None:
+    units = [Candidate(str(i), f"Sentence {i} about harbour {i}. " * 60, f"Page {i}") for i in range(40)]
+    found = support.support("Which harbour is the largest?", units)
+    assert found.shape == (40, 2)
+    assert np.isfinite(found).all()
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_it_is_one_more_signal_of_promotion(support, context) -> None:
+    plain = Promoter().promote(QUESTION, context, k=2)
+    helped = Promoter(support=support).promote(QUESTION, context, k=2)
+    assert {unit.id for unit in helped.context} == {"i1", "z0"}
+    assert {unit.id for unit in plain.context} <= {unit.id for unit in context}
+
+
+def test_pickle(support, context) -> None:
+    copy = pickle.loads(pickle.dumps(support))  # noqa: S301
+    assert np.array_equal(copy.support(QUESTION, context), support.support(QUESTION, context))
+
+
+def test_it_keeps_the_support_encoders_contract(support) -> None:
+    check_support_encoder(support)
