@@ -187,7 +187,10 @@ class AdaptiveRetriever:
         passages = list(frontier.passages.values())
         order = np.argsort(-scores, kind="stable")[: max(k, 0)]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
-        return Pool(question, chosen, vector=frontier.vector, origin=self.name)
+        # Unlike other retrievers' scores these are comparable between questions, and say so.
+        return Pool(
+            question, chosen, vector=frontier.vector, origin=self.name, metadata={"scores": "probability"}
+        )
 
     def _frontier(self, question: str, limits: Limits) -> Frontier:
         vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
