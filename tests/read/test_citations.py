@@ -64,7 +64,9 @@ def test_a_cited_unit_that_holds_the_words_gets_their_place(context):
 def test_answers_without_citations_are_located_by_whole_words(context):
     assert [c.number for c in locate("Frankfurt", context)] == [2]
     assert [c.number for c in locate("Zimmer", context)] == [1, 2]
+    assert [c.quote for c in locate("Frankfurt, Germany", context)] == ["Frankfurt"]
     assert locate("Frank", context) == ()
+    assert locate("No, Frankfurt", context) == ()
     assert locate("yes", context) == ()
     assert locate("", context) == ()
 

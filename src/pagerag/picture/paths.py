@@ -10,6 +10,7 @@ from pagerag.picture.shapes import clip, curve, lines_of, text_lines, width_of
 from pagerag.picture.style import DRAWING
 from pagerag.promote import Promotion
 from pagerag.promote.trace import SupportPath
+from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate
 
 __all__ = ["paths_svg"]
@@ -59,7 +60,7 @@ def paths_svg(
     ``alone`` gives it a style and a background of its own, so that it can be a file.
     """
     steps = _steps(promotion)
-    cards, links = _layout(promotion, steps)
+    cards, links = _layout(promotion, steps, _quotes(answer, numbers))
     for card in cards.values():
         card.x = MARGIN + SIDE + GAP_X * 0.62 + (card.layer - 1) * (CARD + GAP_X)
     height = _stack(cards)
@@ -150,15 +151,29 @@ def _naming_asked(promotion: Promotion) -> set[str]:
     }
 
 
+def _quotes(answer: Answer | None, numbers: Sequence[Candidate]) -> dict[str, str]:
+    """Of each cited unit, the sentences in which the citations stand."""
+    said: dict[str, dict[str, None]] = {}
+    for citation in answer.citations if answer is not None else ():
+        if 0 < citation.number <= len(numbers) and citation.start is not None and citation.end is not None:
+            unit = numbers[citation.number - 1]
+            for start, end in split_sentences(unit.text):
+                if start < citation.end and end > citation.start:
+                    said.setdefault(unit.id, {})[unit.text[start:end]] = None
+    return {unit: " ".join(sentences) for unit, sentences in said.items()}
+
+
 def _layout(
-    promotion: Promotion, steps: Sequence[tuple[bool, list[Candidate], list[_Link]]]
+    promotion: Promotion,
+    steps: Sequence[tuple[bool, list[Candidate], list[_Link]]],
+    quotes: Mapping[str, str],
 ) -> tuple[dict[str, _Card], list[_Link]]:
     core = [unit.id for unit in promotion.core]
     context = [unit.id for unit in promotion.context]
     scores = _scores(promotion)
     cards: dict[str, _Card] = {}
 
-    said: dict[str, str] = {}  # of a longer unit, the sentence through which the path runs
+    said = dict(quotes)  # of a longer unit, what the answer cites, else the sentence the path runs through
     for path in sorted(promotion.paths, key=lambda one: _worth(one, scores)):
         for unit, sentence in zip(path.units, path.sentences, strict=True):
             said.setdefault(unit.id, sentence)
@@ -222,7 +237,8 @@ def _question(question: str, height: float) -> str:
 
 
 def _card(card: _Card) -> str:
-    name = clip(card.unit.title or card.unit.id, 21)
+    room = CARD - 30 - width_of(card.badge, 10)
+    name = _cut(card.unit.title or card.unit.id, room, 13.2)
     return (
         f"<g><title>{escape(card.unit.text)}</title>"
         f'<rect class="card {card.role}" x="{card.x:.1f}" y="{card.y:.1f}" width="{CARD}" '
@@ -234,6 +250,15 @@ def _card(card: _Card) -> str:
         + text_lines(card.lines, card.x + 12, card.y + 39, size=11.5, step=15, kind="body")
         + "</g>"
     )
+
+
+def _cut(text: str, room: float, size: float) -> str:
+    """``text`` on one line of ``room`` pixels."""
+    whole = clip(text, 60)
+    short = whole
+    while len(short) > 1 and width_of(short, size) > room:
+        short = short[:-1]
+    return short if short == whole else short[:-1].rstrip() + "…"
 
 
 def _ends(link: _Link, cards: dict[str, _Card]) -> tuple[float, float, float, float]:
@@ -266,7 +291,7 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
         near = x2 - x1 <= GAP_X + 1
         x = x1 + 45 if x1 == x2 else (x1 + x2) / 2 if near else x2 - GAP_X / 2
         y = (y1 + y2) / 2 if near or x1 == x2 else y1 + 0.82 * (y2 - y1)
-        label = clip(link.label, 17)
+        label = _cut(link.label, GAP_X - 22, 10.5)
         wide = width_of(label, 10.5) + 14
         while any(abs(x - a) < (wide + w) / 2 + 4 and abs(y - b) < 23 for a, b, w in taken):
             y += 6

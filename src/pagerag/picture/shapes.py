@@ -25,9 +25,9 @@ def width_of(text: str, size: float) -> float:
         elif letter in "iljtf.,;:'|!()[] ":
             units += 0.34
         elif letter.isupper() or letter in "mwMW":
-            units += 0.68
+            units += 0.74 if letter in "mwMW" else 0.68
         else:
-            units += 0.54
+            units += 0.575
     return units * size
 
 

@@ -52,15 +52,21 @@ def parse(reply: str, context: Sequence[Candidate]) -> Reply:
 
 
 def locate(answer: str, context: Sequence[Candidate], *, most: int = 3) -> tuple[Citation, ...]:
-    """The units that literally hold ``answer``, in context order: citations for a reader that gave none."""
-    if len(answer.strip()) < 2 or answer.strip().lower() in {"yes", "no"}:
-        return ()
-    found = []
-    for number, unit in enumerate(context, 1):
-        span = _find(answer, unit.text)
-        if span is not None:
-            found.append(Citation(number, unit.id, *span, quote=unit.text[slice(*span)]))
-    return tuple(found[:most])
+    """The units that literally hold ``answer``, in context order: citations for a reader that gave none.
+
+    Of "Frankfurt, Germany" the part before the comma is looked for when no unit holds the whole.
+    """
+    for words in dict.fromkeys((answer.strip(), answer.partition(",")[0].strip())):
+        if len(words) < 2 or words.lower() in {"yes", "no"}:
+            return ()
+        found = []
+        for number, unit in enumerate(context, 1):
+            span = _find(words, unit.text)
+            if span is not None:
+                found.append(Citation(number, unit.id, *span, quote=unit.text[slice(*span)]))
+        if found:
+            return tuple(found[:most])
+    return ()
 
 
 def answer_from(

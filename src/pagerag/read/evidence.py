@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pagerag.text import Analyzer, read_question, tokenize
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Citation, State
 
-__all__ = ["EvidenceReader"]
+__all__ = ["EvidenceReader", "condensed"]
 
 _ANALYZER = Analyzer()
 _AS_GOOD = 0.5  # the share of the best score at which a second sentence is quoted too
@@ -54,6 +55,14 @@ class EvidenceReader:
         if answer.text:
             yield answer.text
         yield answer
+
+
+def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
+    """The units with only their best sentences, for readers that lose themselves in more."""
+    return [
+        replace(unit, text=" ".join(unit.text[start:end] for start, end in spans)) if spans else unit
+        for unit, spans in zip(context, _best_sentences(question, context), strict=True)
+    ]
 
 
 def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tuple[int, int]]]:

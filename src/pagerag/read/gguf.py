@@ -16,6 +16,7 @@ from typing import Any
 from pagerag._extras import need
 from pagerag.errors import MissingExtraError, ReaderError
 from pagerag.read.citations import answer_from, locate
+from pagerag.read.evidence import condensed
 from pagerag.read.prompts import prompt
 from pagerag.units import Answer, Candidate, State
 
@@ -40,7 +41,7 @@ class GgufReader:
         threads: int = 0,
         small: bool = True,
     ) -> None:
-        """``small`` is the short prompt with one example; turn it off for models of 3B and more."""
+        """``small`` is for models under about 3B: a short prompt with examples over each unit's best sentences."""
         self.path = Path(path).expanduser()
         self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
         _check_gguf(self.path)
@@ -122,7 +123,8 @@ class GgufReader:
         pieces.put(None)
 
     def _request(self, question: str, context: Sequence[Candidate], state: State) -> dict[str, Any]:
-        made = prompt(question, context, state=state, small=self.small)
+        shown = condensed(question, context) if self.small else context
+        made = prompt(question, shown, state=state, small=self.small)
         return {
             "model": self.path.name,
             "messages": [dict(message) for message in made.messages],
