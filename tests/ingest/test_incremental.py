@@ -159,6 +159,18 @@ def test_the_store_inside_the_folder_is_left_out(folder: Path, encoder: FakeEnco
     assert (report.indexed, report.unsupported) == (1, [])
 
 
+def test_an_optimisation_that_was_cut_short_is_made_up_for(
+    folder: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "a.txt").write_text("Alpha is here.", encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceStore, "optimize", lambda *_, **__: None)
+        index_paths([folder], store)
+    assert store.stats().unindexed == 1
+    assert index_paths([folder], store).unchanged == 1
+    assert store.stats().unindexed == 0
+
+
 def test_it_needs_an_encoder(folder: Path, store: LanceStore) -> None:
     with pytest.raises(InputError, match="needs the store opened with its encoder"):
         index_paths([folder], open_store(store.location))

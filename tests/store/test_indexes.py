@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pagerag.store import LanceStore, Unit
-from pagerag.store.titles import TitleIndex, key_hash, name_hashes, title_keys
+from pagerag.store.titles import TitleIndex, first_key, key_hash, name_hashes, title_keys
 from pagerag.testing import FakeEncoder
 
 
@@ -31,6 +31,7 @@ from pagerag.testing import FakeEncoder
 )
 def test_the_keys_of_a_title(title: str, keys: tuple[str, ...]) -> None:
     assert title_keys(title) == keys
+    assert first_key(title) == next(iter(keys), "")
 
 
 def test_hashes_are_the_same_everywhere() -> None:
@@ -49,8 +50,9 @@ def test_exact_titles_come_before_shorter_forms() -> None:
         np.array([10, 11, 12], dtype=np.uint64),
         np.array([0, 1, 0], dtype=np.int32),
     )
-    assert index.find(["alien", "Alien (film)", "Predator", ""], 5) == [[12, 11, 10], [10], [], []]
-    assert index.find(["alien"], 2) == [[12, 11]]
+    found = index.find(["alien", "ALIEN (film)", "Predator", "", "!!"], 5)
+    assert found == {0: [12, 11, 10], 1: [10]}
+    assert index.find(["alien"], 2) == {0: [12, 11]}
 
 
 def test_dense_search_follows_every_kind_of_change(

@@ -335,9 +335,12 @@ def test_many_units_are_searched_by_an_index(tmp_path: Path, make_unit: Callable
     ]
     store = open_store(tmp_path / "s", FakeEncoder(32), create=True, exact_below=1000)
     store.upsert(many[:1400])
-    assert store.stats().search == "exact"
+    assert (store.stats().search, store.pending()) == ("exact", 1400)
+    assert store.search_vector(vectors[3], 1)[0].id == "3#0"
+    store.optimize(final=False)
+    assert (store.stats().search, store.pending()) == ("exact", 1400)
     store.optimize()
-    assert store.stats().search == "approximate"
+    assert (store.stats().search, store.pending()) == ("approximate", 0)
     store.upsert(many[1400:])
     hits = 0
     for row in vectors[::50]:

@@ -92,7 +92,7 @@ class _Run:
             self.done_bytes += size
             self._progress(0)
         self._flush()
-        if self.since_optimised:
+        if self.since_optimised or self.store.pending():
             with self.watch.stage("optimise"):
                 self.store.optimize()
         report.seconds = time.perf_counter() - start
@@ -243,9 +243,10 @@ class _Run:
         self.flushed = time.monotonic()
         for record in records:
             self._acknowledged(record)
-        if self.since_optimised >= _OPTIMISE_EVERY:
+        # Rarer as the store grows: each time costs about as much as the store is large.
+        if self.since_optimised >= max(_OPTIMISE_EVERY, len(self.store) // 2):
             with self.watch.stage("optimise"):
-                self.store.optimize()
+                self.store.optimize(final=False)
             self.since_optimised = 0
 
     def _acknowledged(self, record: FileRecord) -> None:

@@ -140,8 +140,8 @@ class Store(Protocol):
         """Strike files from the ledger."""
         ...
 
-    def optimize(self) -> None:
-        """Compact, and bring the indexes up to date with all units."""
+    def optimize(self, *, final: bool = True) -> None:
+        """Compact, and bring the indexes up to date; ``final`` when no more is to come for now."""
         ...
 
     def stats(self) -> StoreStats:

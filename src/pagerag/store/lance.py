@@ -46,6 +46,8 @@ _TEXT_OPTIONS = {
     "stem": True,
     "language": "English",
 }
+# Half of LanceDB's default effort in building; ``benchmarks/pipeline.py`` prints the recall that is left.
+_VECTOR_OPTIONS = {"distance_type": "dot", "ef_construction": 150}
 _SCALAR_INDEXES = ("id", "source")
 
 
@@ -148,6 +150,7 @@ class LanceStore(LanceReading):
         self._sync()
 
     def _sync(self) -> None:
+        self._changed()
         if self._syncer is not None:
             self._syncer.sync()
 
@@ -227,16 +230,28 @@ class LanceStore(LanceReading):
             self._files = self._db.create_table("files", schema=files_schema(self.identity), exist_ok=True)
         return self._files
 
-    def optimize(self) -> None:
-        """Compact, bring the indexes up to date, and index the vectors once there are enough of them."""
+    def optimize(self, *, final: bool = True) -> None:
+        """Compact and bring the indexes up to date.
+
+        At the end of a run (``final``) the vectors are indexed, too, once there are enough of them: that
+        takes longer than everything else, and doing it again as a store grows would double it.
+        """
         index = need("lancedb.index", "lancedb", "lancedb")
         with explained("optimising", self.location):
             self._units.optimize(cleanup_older_than=_KEEP_VERSIONS)
             if self._files is not None:
                 self._files.optimize(cleanup_older_than=_KEEP_VERSIONS)
-            if len(self) >= self.exact_below and not self._has_vector_index():
-                self._units.create_index("vector", config=index.HnswSq(distance_type="dot"))
+            if final and len(self) >= self.exact_below and not self._has_vector_index():
+                self._units.create_index("vector", config=index.HnswSq(**_VECTOR_OPTIONS))
             self._sync()
+
+    def pending(self) -> int:
+        """How many units the indexes lack: a run that was cut short may have left them behind."""
+        with explained("reading", self.location):
+            if len(self) >= self.exact_below and not self._has_vector_index():
+                return len(self)
+            indexed = self._units.index_stats("lexical_idx")
+            return int(indexed.num_unindexed_rows) if indexed is not None else len(self)
 
     # -- what it holds
 
@@ -267,7 +282,6 @@ class LanceStore(LanceReading):
             kinds[kind] = kinds.get(kind, 0) + 1
         with explained("reading", self.location):
             count = len(self)
-            indexed = self._units.index_stats("lexical_idx")
             search: Literal["exact", "approximate"] = (
                 "approximate" if count >= self.exact_below and self._has_vector_index() else "exact"
             )
@@ -282,7 +296,7 @@ class LanceStore(LanceReading):
                 duplicates=sum(record.status == "duplicate" for record in files.values()),
                 size_bytes=_folder_size(self.folder) if self.folder else None,
                 search=search,
-                unindexed=int(indexed.num_unindexed_rows) if indexed is not None else count,
+                unindexed=self.pending(),
                 version=int(self._units.version),
                 analysis_current=self.identity.analysis == ANALYSIS_VERSION,
                 by_type=dict(sorted(kinds.items())),

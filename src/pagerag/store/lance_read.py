@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ FUSION_DEPTH = 100
 _Hit = tuple[int, float | None]
 """A row and its score."""
 
+_LOOK_AGAIN = 0.1  # seconds
 _TRIES = 3
 _ROWS_KEPT = 4096
 
@@ -50,6 +52,8 @@ class LanceReading:
         self._readings = Readings()
         self._titles: TitleIndex | None = None
         self._vectors: VectorIndex | None = None
+        self._counted = (-1, 0)
+        self._looked = (float("-inf"), -1)
         self._rows: OrderedDict[int, Unit] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -107,20 +111,24 @@ class LanceReading:
         """``lookup_title`` for each title, in one pass."""
         if k <= 0 or not titles:
             return [[] for _ in titles]
-        whole = [_whole(title) for title in titles]
+        result: list[list[Candidate]] = [[] for _ in titles]
+        places: list[int] = []
 
         def found() -> list[list[_Hit]]:
-            return [[(row, None) for row in rows] for rows in self._title_index().find(whole, k)]
+            rows = self._title_index().find(titles, k)
+            places[:] = rows
+            return [[(row, None) for row in rows[place]] for place in places]
 
-        return self._candidates(found)
+        for units, place in zip(self._candidates(found), places, strict=True):
+            result[place] = units
+        return result
 
     def _title_index(self) -> TitleIndex:
         """The index of the version in sight, read again when that has changed."""
+        version, kept = self._version(), self._titles
+        if kept is not None and kept.version == version:
+            return kept
         with explained("reading", self.location):
-            version = int(self._units.version)
-            kept = self._titles
-            if kept is not None and kept.version == version:
-                return kept
             columns = self._units.search().select(["name_hashes", "position"]).with_row_id(True)
             table = columns.limit(None).to_arrow()
             lists = table["name_hashes"].combine_chunks()
@@ -163,8 +171,9 @@ class LanceReading:
     def _by_vectors(self, points: NDArray[np.float32], k: int) -> list[list[_Hit]]:
         if k <= 0:
             return [[] for _ in points]
-        if len(self) < self.exact_below:
-            return [list(hits) for hits in self._vector_index().nearest(points, k)]
+        version = self._version()
+        if self._size(version) < self.exact_below:
+            return [list(hits) for hits in self._vector_index(version).nearest(points, k)]
         with explained("searching", self.location):
             query = self._units.search(list(points) if len(points) > 1 else points[0])
             query = query.distance_type("dot").limit(k).ef(max(2 * k, 150))
@@ -176,15 +185,33 @@ class LanceReading:
             result[owner].append((row, 1.0 - distance))
         return result
 
-    def _vector_index(self) -> VectorIndex:
+    def _vector_index(self, version: int) -> VectorIndex:
         """The vectors of the version in sight, brought up to date when that has changed."""
-        with explained("reading", self.location):
-            version = int(self._units.version)
-            kept = self._vectors
-            if kept is None or kept.version != version:
+        kept = self._vectors
+        if kept is None or kept.version != version:
+            with explained("reading", self.location):
                 kept = VectorIndex.load(self._units, version, self.dimension, kept)
-                self._vectors = kept
+            self._vectors = kept
         return kept
+
+    def _version(self) -> int:
+        """The latest version of the table, looked for again after a moment: a question searches a store
+        many times within a few milliseconds, and each look lists a folder."""
+        now = time.monotonic()
+        if now - self._looked[0] > _LOOK_AGAIN:
+            with explained("reading", self.location):
+                self._looked = (now, int(self._units.version))
+        return self._looked[1]
+
+    def _changed(self) -> None:
+        """This object has written: look again at once."""
+        self._looked = (float("-inf"), -1)
+
+    def _size(self, version: int) -> int:
+        """How many units this version has; counted once for each version."""
+        if self._counted[0] != version:
+            self._counted = (version, len(self))
+        return self._counted[1]
 
     def _points(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         points = np.atleast_2d(np.asarray(vectors, dtype=np.float32))

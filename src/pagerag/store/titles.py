@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from pagerag.text.lexicon import STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = ["TitleIndex", "key_hash", "name_hashes", "title_keys"]
+__all__ = ["TitleIndex", "first_key", "key_hash", "name_hashes", "title_keys"]
 
+_IS_KEY = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*").fullmatch
 _BRACKET_AT_END = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 
@@ -38,6 +39,12 @@ def title_keys(title: str) -> tuple[str, ...]:
         shorter.append(all_words(short.split(",", 1)[0]))
     keys += [" ".join(form) for form in shorter if _telling_words(form) > 1]
     return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def first_key(title: str) -> str:
+    """The first of ``title_keys``: what a title is looked up by. Follow-up search asks for more than a
+    thousand names a question, most of them keys already."""
+    return title if _IS_KEY(title) else " ".join(all_words(title))
 
 
 def _telling_words(words: Sequence[str]) -> int:
@@ -84,13 +91,14 @@ class TitleIndex:
         order = np.lexsort((rows[owner], positions[owner], exactness, hashes))
         return cls(version, hashes[order], rows[owner][order])
 
-    def find(self, titles: Sequence[str], k: int) -> list[list[int]]:
-        """For each title, the rows of at most ``k`` units that have its first key."""
-        keys = [title_keys(title)[:1] for title in titles]
-        wanted = np.array([key_hash(key[0]) if key else 0 for key in keys], dtype=np.int64)
+    def find(self, titles: Sequence[str], k: int) -> dict[int, list[int]]:
+        """The rows of at most ``k`` units for each title that is there, by the title's place in the list."""
+        keys = [first_key(title) for title in titles]
+        wanted = np.array([key_hash(key) if key else 0 for key in keys], dtype=np.int64)
         left = np.searchsorted(self.hashes, wanted, side="left")
         right = np.searchsorted(self.hashes, wanted, side="right")
-        return [
-            [int(row) for row in self.rows[a : min(b, a + k)]] if key else []
-            for key, a, b in zip(keys, left, right, strict=True)
-        ]
+        return {
+            int(place): [int(row) for row in self.rows[left[place] : min(right[place], left[place] + k)]]
+            for place in np.flatnonzero(right > left)
+            if keys[place]
+        }
