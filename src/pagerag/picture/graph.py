@@ -14,7 +14,8 @@ from pagerag.promote import Promotion
 
 __all__ = ["graph_svg", "spring_layout"]
 
-WIDTH, HEIGHT, MARGIN = 1180.0, 720.0, 60.0
+WIDTH, MARGIN = 1180.0, 60.0
+_HEIGHTS = ((40, 560.0), (80, 760.0), (10**9, 1040.0))  # by the number of nodes
 MOST_ENTITIES = 46
 _PULL = {"contains": 1.6, "mention": 1.0, "adjacent": 0.7, "shared entity": 0.5, "relation": 0.7}
 
@@ -29,15 +30,18 @@ def graph_svg(promotion: Promotion) -> str:
     index = {node["id"]: place for place, node in enumerate(nodes)}
     pairs = [(index[e["from"]], index[e["to"]], _PULL.get(e["kind"], 0.5)) for e in edges]
     positions = spring_layout(len(nodes), pairs)
-    at = MARGIN + positions * [WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN]
-    parts = [_edge(edge, at[index[edge["from"]]], at[index[edge["to"]]], promotion) for edge in edges]
+    height = next(tall for most, tall in _HEIGHTS if len(nodes) <= most)
+    at = MARGIN + positions * [WIDTH - 2 * MARGIN, height - 2 * MARGIN]
+    core = {unit.id for unit in promotion.core}
+    chosen = {node["id"] for node in nodes if node.get("unit") in core}
+    parts = [_edge(edge, at[index[edge["from"]]], at[index[edge["to"]]], chosen) for edge in edges]
     ranks = {unit.id: number for number, unit in enumerate(promotion.pool, 1)}
     roles = _roles(promotion)
     order = {"document": 0, "entity": 1, "sentence": 2}
     for place, node in sorted(enumerate(nodes), key=lambda one: order[one[1]["kind"]]):
         parts.append(_node(node, float(at[place][0]), float(at[place][1]), ranks, roles))
     return (
-        f'<svg class="graph" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" xmlns="http://www.w3.org/2000/svg" '
+        f'<svg class="graph" viewBox="0 0 {WIDTH:.0f} {height:.0f}" xmlns="http://www.w3.org/2000/svg" '
         f'role="img" aria-label="Query-local graph">{"".join(parts)}</svg>'
     )
 
@@ -72,10 +76,9 @@ def spring_layout(count: int, edges: list[tuple[int, int, float]], rounds: int =
 def _worth_drawing(promotion: Promotion) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     graph = promotion.graph
     core = {unit.id for unit in promotion.core}
+    unit_of = {node["id"]: node["unit"] for node in graph.nodes if node["kind"] == "sentence"}
     near_core = {
-        edge["to"]
-        for edge in graph.edges
-        if edge["kind"] == "mention" and edge["from"].removeprefix("sentence:").split("@")[0] in core
+        edge["to"] for edge in graph.edges if edge["kind"] == "mention" and unit_of[edge["from"]] in core
     }
     degree = Counter(edge["to"] for edge in graph.edges if edge["kind"] == "mention")
     entities = [
@@ -98,10 +101,8 @@ def _roles(promotion: Promotion) -> dict[str, str]:
     return {**roles, **{unit.id: "core" for unit in promotion.core}}
 
 
-def _edge(edge: dict[str, Any], a: NDArray[np.float64], b: NDArray[np.float64], promotion: Promotion) -> str:
-    core = {unit.id for unit in promotion.core}
-    ends = {edge[end].removeprefix("sentence:") for end in ("from", "to")}
-    on_core = bool(ends & core) and edge["kind"] == "mention"
+def _edge(edge: dict[str, Any], a: NDArray[np.float64], b: NDArray[np.float64], chosen: set[str]) -> str:
+    on_core = edge["from"] in chosen and edge["kind"] == "mention"
     kind = edge["kind"].replace(" ", "-")
     told = escape(f"{edge['kind']}: {', '.join(edge['trig'])}")
     return (

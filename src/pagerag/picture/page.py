@@ -93,7 +93,9 @@ def _figure(svg: str, legend: Sequence[tuple[str, str]]) -> str:
 def _context(promotion: Promotion, units: Sequence[Candidate], answer: Answer | None) -> str:
     core = {unit.id for unit in promotion.core}
     scores = {unit.id: float(s) for unit, s in zip(promotion.pool, promotion.scores, strict=True)}
-    cited = {c.number: c for c in answer.citations} if answer is not None else {}
+    cited: dict[int, list[Citation]] = {}
+    for citation in answer.citations if answer is not None else ():
+        cited.setdefault(citation.number, []).append(citation)
     rows = []
     for number, unit in enumerate(units, 1):
         role = "core" if unit.id in core else "fill"
@@ -101,17 +103,23 @@ def _context(promotion: Promotion, units: Sequence[Candidate], answer: Answer | 
             f'<li class="{role}"><div><b>[{number}]</b> <b>{escape(unit.title or "")}</b> '
             f'<span class="tag {role}">{role} {scores.get(unit.id, 0.0):.2f}</span>'
             f"{_CITED if number in cited else ''}</div>"
-            f"<p>{_marked(unit.text, cited.get(number))}</p>"
+            f"<p>{_marked(unit, cited.get(number, []))}</p>"
             f'<p class="place">{escape(_place(unit))}</p></li>'
         )
     return f'<ol class="units">{"".join(rows)}</ol>'
 
 
-def _marked(text: str, citation: Citation | None) -> str:
-    if citation is None or citation.start is None or citation.end is None:
-        return escape(text)
-    a, b = citation.start, citation.end
-    return f"{escape(text[:a])}<mark>{escape(text[a:b])}</mark>{escape(text[b:])}"
+def _marked(unit: Candidate, citations: Sequence[Citation]) -> str:
+    """The unit's text without a heading that repeats its title, the cited places marked."""
+    heading = f"{unit.title}\n" if unit.title else ""
+    at = len(heading) if heading and unit.text.startswith(heading) else 0
+    told = []
+    spans = sorted((c.start, c.end) for c in citations if c.start is not None and c.end is not None)
+    for start, end in spans:
+        if start >= at:
+            told += [escape(unit.text[at:start]), f"<mark>{escape(unit.text[start:end])}</mark>"]
+            at = end
+    return "".join([*told, escape(unit.text[at:])])
 
 
 def _place(unit: Candidate) -> str:
@@ -154,7 +162,7 @@ def _pool(promotion: Promotion) -> str:
         rows.append(
             f'<tr class="{role}"><td>{number}</td><td class="bar"><i style="width:{share}%"></i>'
             f"<span>{float(score):.2f}</span></td>"
-            f"<td><b>{escape(unit.title or '')}</b> {escape(unit.text)}</td></tr>"
+            f"<td><b>{escape(unit.title or '')}</b> {_marked(unit, ())}</td></tr>"
         )
     head = "<tr><th>retrieved</th><th>promotion</th><th>unit</th></tr>"
     return f'<div class="scroll"><table class="pool">{head}{"".join(rows)}</table></div>'

@@ -238,7 +238,7 @@ def _question(question: str, height: float) -> str:
 
 def _card(card: _Card) -> str:
     room = CARD - 30 - width_of(card.badge, 10)
-    name = _cut(card.unit.title or card.unit.id, room, 13.2)
+    name = _cut(card.unit.title or card.unit.id, room, 14.4)
     return (
         f"<g><title>{escape(card.unit.text)}</title>"
         f'<rect class="card {card.role}" x="{card.x:.1f}" y="{card.y:.1f}" width="{CARD}" '
@@ -291,7 +291,7 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
         near = x2 - x1 <= GAP_X + 1
         x = x1 + 45 if x1 == x2 else (x1 + x2) / 2 if near else x2 - GAP_X / 2
         y = (y1 + y2) / 2 if near or x1 == x2 else y1 + 0.82 * (y2 - y1)
-        label = _cut(link.label, GAP_X - 22, 10.5)
+        label = _cut(link.label, GAP_X - 26, 10.5)
         wide = width_of(label, 10.5) + 14
         while any(abs(x - a) < (wide + w) / 2 + 4 and abs(y - b) < 23 for a, b, w in taken):
             y += 6
