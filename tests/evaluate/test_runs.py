@@ -148,6 +148,19 @@ def test_gold_outside_the_context_is_counted_apart(hotpotqa_record: Make, tmp_pa
     assert result["by_gold_reach"]["part in pool"]["metrics"]["recall_at_5"] <= 0.5
 
 
+def test_official_file_names_documents_as_the_benchmark_does(hotpotqa_record: Make, tmp_path: Path) -> None:
+    record = hotpotqa_record(0)
+    record["context"].append(
+        ["Ada Brandt", ["Ada Brandt the director was born in Bergen, in the same city."]]
+    )
+    file = tmp_path / "twins.json"
+    file.write_text(json.dumps([record]), encoding="utf-8")
+    run(config(file, strategy="plain"), tmp_path / "o", workers=1)
+    assert any("(2)" in unit for unit in next(read_rows(tmp_path / "o"))["core"])
+    official = json.loads((tmp_path / "o" / "official.json").read_text(encoding="utf-8"))
+    assert {title for title, _ in official["sp"]["q0"]} <= {title for title, _ in record["context"]}
+
+
 def test_malformed_data_is_told_before_any_work(hotpotqa_record: Make, tmp_path: Path) -> None:
     bad = hotpotqa_record(9)
     del bad["question"]

@@ -106,6 +106,9 @@ class Worker:
             "gold_rank_after": _ranks(gold, [keys.get(unit, unit) for unit in ours.context]),
             "ceiling": ceiling(len(gold), min(config.k, len(pool.candidates))),
         }
+        core_keys = [keys.get(unit, unit) for unit in ours.core]
+        if core_keys != row["core"]:
+            row["core_keys"] = core_keys  # documents that share a title: what the official file must say
         row |= self._scored(question, gold, pool, ours, keys)
         row["baseline"] = {
             "context": list(plain.context),
