@@ -221,7 +221,7 @@ class _HotpotOfficial:
         self.answer[row["id"]] = row["answer"] or ""
         self.sp[row["id"]] = [
             [spelled["title"], int(spelled["index"])] if (spelled := _SENTENCE.fullmatch(unit)) else [unit, 0]
-            for unit in dict.fromkeys(row.get("core_keys", row["core"]))
+            for unit in dict.fromkeys(row["core_keys"] if "core_keys" in row else row["core"])
         ]
 
     def write(self, folder: Path) -> None:
