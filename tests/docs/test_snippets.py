@@ -33,6 +33,10 @@ _BLOCK = re.compile(
     r"(?P<skip><!-- not run:[^\n]*-->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
+# What the README calls "pool"; and a command that would run this very test.
+POOL = ["Hans Zimmer composed the score of Interstellar.", "Hans Zimmer was born in Frankfurt."]
+NOT_HERE = ("make ",)
+
 pytestmark = pytest.mark.integration
 
 
@@ -66,6 +70,8 @@ def commands(body: str) -> list[tuple[str, str]]:
 def run_console(snippet: Snippet, folder: Path, page: str) -> None:
     checker = doctest.OutputChecker()
     for command, expected in commands(snippet.body):
+        if command.startswith(NOT_HERE):
+            continue
         code, out, err = execute(command, folder)
         place = f"{page}, block at line {snippet.line}: $ {command}"
         assert code == 0, f"{place}\nexit {code}\n{out}\n{err}"
@@ -111,7 +117,7 @@ def test_a_page_runs(page, tmp_path, monkeypatch, capsys):
     file = ROOT / page
     shutil.copytree(CORPUS, tmp_path / "documents")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "snippet"}
+    names: dict[str, object] = {"__name__": "snippet", "pool": POOL}
     for snippet in snippets(file.read_text(encoding="utf-8")):
         if snippet.kind == "console":
             run_console(snippet, tmp_path, page)
