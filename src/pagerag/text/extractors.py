@@ -23,7 +23,9 @@ class SpacyExtractor:
         self._without = frozenset(without)
 
     def __call__(self, text: str, /) -> Sequence[str]:
-        return [entity.text for entity in self._pipeline(text).ents if entity.label_ not in self._without]
+        # spaCy stores strings as UTF-8, which has no place for half of a surrogate pair.
+        readable = text.encode("utf-8", "replace").decode("utf-8")
+        return [entity.text for entity in self._pipeline(readable).ents if entity.label_ not in self._without]
 
 
 class GlinerExtractor:

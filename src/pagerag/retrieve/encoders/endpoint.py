@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pagerag._extras import need
 from pagerag.errors import EndpointError, InputError, ReaderTimeoutError
+from pagerag.retrieve.encoders._text import encodable
 
 __all__ = ["EndpointEncoder"]
 
@@ -97,11 +98,11 @@ class EndpointEncoder:
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Unit-length rows, one per text."""
-        return self._encode([self.query_prefix + text for text in texts])
+        return self._encode([self.query_prefix + text for text in encodable(texts)])
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Unit-length rows, one per text."""
-        return self._encode([self.passage_prefix + text for text in texts])
+        return self._encode([self.passage_prefix + text for text in encodable(texts)])
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)

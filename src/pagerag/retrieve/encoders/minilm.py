@@ -21,6 +21,7 @@ from pagerag._extras import need
 from pagerag._files import sha256_file, write_atomic
 from pagerag.errors import StoreError
 from pagerag.retrieve.encoders._folder import cache_folder
+from pagerag.retrieve.encoders._text import encodable
 from pagerag.retrieve.encoders.bert_graph import bert_model
 
 __all__ = ["MiniLM", "minilm_folder"]
@@ -120,15 +121,16 @@ class MiniLM:
             found = self._session.run(outputs, {"input_ids": row, "attention_mask": np.ones_like(row)})
             return [array[0] for array in found]
 
+        texts = encodable(texts)
         results: list[list[NDArray[np.float32]]] = []
         if len(texts) < 8 or self.threads == 1:
             for start in range(0, len(texts), _CHUNK):
-                encoded = self._tokenizer.encode_batch(list(texts[start : start + _CHUNK]))
+                encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
                 results.extend(one(item.ids) for item in encoded)
             return results
         with ThreadPoolExecutor(self.threads) as pool:
             for start in range(0, len(texts), _CHUNK):
-                encoded = self._tokenizer.encode_batch(list(texts[start : start + _CHUNK]))
+                encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
                 results.extend(pool.map(one, [item.ids for item in encoded]))
         return results
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._extras import need
+from pagerag.retrieve.encoders._text import encodable
 
 __all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder"]
 
@@ -108,7 +109,7 @@ class SentenceTransformersEncoder:
 
     def _ended(self, texts: Sequence[str]) -> list[str]:
         end = self._model.tokenizer.eos_token if self.preset.add_eos else ""
-        return [text + end for text in texts]
+        return [text + end for text in encodable(texts)]
 
     def _encode(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         if not len(texts):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._extras import need
+from pagerag.retrieve.encoders._text import encodable
 
 __all__ = ["WordLlama"]
 
@@ -41,6 +42,7 @@ class WordLlama:
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Unit-length rows, one per text."""
+        texts = encodable(texts)
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         filled = [place for place, text in enumerate(texts) if text.strip()]
         # Equal lengths together: the package pads a batch to its longest text.
