@@ -74,19 +74,18 @@ def pack(question: Sequence[int], units: Sequence[TokenUnit], chosen: Sequence[i
 
 
 def windows(question: Sequence[int], units: Sequence[TokenUnit], limit: int = LIMIT) -> list[list[int]]:
-    """Split the units into runs that each fit ``limit`` tokens when packed, balanced.
+    """Split the units into runs that each fit ``limit`` tokens when packed, in order, balanced.
 
     A unit must fit by itself; the caller caps unit lengths. Units of one document stay together where
-    they can. Documents are taken in the order of their tokens, not of the list (training showed them in
-    every order), so that what is read does not depend on the order in which it was given.
+    they can.
     """
     if not units:
         return []
     costs = [len(u.text) + 1 + len(u.title) + 1 for u in units]
     room = limit - len(question) - 2
     order: dict[str, list[int]] = {}
-    for i in sorted(range(len(units)), key=lambda i: (units[i].title, units[i].position, units[i].text)):
-        order.setdefault(units[i].document, []).append(i)
+    for i, unit in enumerate(units):
+        order.setdefault(unit.document, []).append(i)
     flat = [i for members in order.values() for i in members]
     count = max(1, -(-sum(costs) // room))
     while True:

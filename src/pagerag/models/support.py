@@ -51,9 +51,11 @@ class PoolSupport:
         # Trained on both: sentences in full, paragraphs by their beginning.
         mean = sum(map(len, bodies)) / len(bodies)
         cap = self._sentence_cap if mean <= self._sentence_cap else self._paragraph_cap
+        # A unit's judgement must not depend on its rank: the pool is read in the order of its tokens.
+        order = sorted(range(len(units)), key=lambda i: (titles[i], units[i].position or 0, bodies[i]))
         packed_units = [
-            TokenUnit(unit.document, unit.position or 0, title[:TITLE_CAP], body[:cap])
-            for unit, title, body in zip(units, titles, bodies, strict=True)
+            TokenUnit(units[i].document, units[i].position or 0, titles[i][:TITLE_CAP], bodies[i][:cap])
+            for i in order
         ]
         asked = asked[:QUESTION_CAP]
         for window in windows(asked, packed_units, LIMIT):
@@ -61,5 +63,5 @@ class PoolSupport:
             tokens, _ = self._model(packed.ids, packed.types)
             for column, name in enumerate(self.signals):
                 logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
-                result[packed.units, column] = sigmoid(logits)
+                result[[order[i] for i in packed.units], column] = sigmoid(logits)
         return result
