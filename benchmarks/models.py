@@ -79,11 +79,11 @@ def sentence(rng: np.random.Generator, length: int) -> str:
     return f"{' '.join(words).capitalize()}."
 
 
-def pool(rng: np.random.Generator, count: int) -> list[Candidate]:
-    """``count`` sentences of 22 words on average, two to a page."""
+def pool(rng: np.random.Generator, count: int, words: tuple[int, int]) -> list[Candidate]:
+    """``count`` sentences, two to a page; the lengths below give about HotpotQA dev's 180 and 660 tokens."""
     return [
         Candidate(
-            str(i), sentence(rng, int(rng.integers(14, 31))), f"{NAMES[i // 2 % 12]} {i // 2}", position=i % 2
+            str(i), sentence(rng, int(rng.integers(*words))), f"{NAMES[i // 2 % 12]} {i // 2}", position=i % 2
         )
         for i in range(count)
     ]
@@ -106,7 +106,7 @@ def speed(repeats: int, threads: int) -> None:
 
     rng = np.random.default_rng(1)
     question = "Which city was the composer of the film directed by Ellison Varberg born in?"
-    twenty, five = pool(rng, 20), pool(rng, 5)
+    twenty, five = pool(rng, 20, (15, 31)), pool(rng, 5, (11, 28))
     reader, support = extractive_reader(threads=threads), support_encoder(threads=threads)
     rows: list[tuple[str, Callable[[], object], int]] = [
         ("reader, five sentences", lambda: reader.read(question, five), 1),
