@@ -24,7 +24,7 @@ from benchmarks import corpora
 from pagerag import Promoter
 from pagerag.protocols import Encoder
 from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
-from pagerag.retrieve.adaptive import Limits
+from pagerag.retrieve.adaptive import Limits, fill_by_rank
 from pagerag.units import Candidate, Pool
 
 K = 5
@@ -103,7 +103,10 @@ def measure(
             start = time.process_time()
             pool = way(asked.question, pool_size)
             found = time.process_time()
-            chosen = promoter.promote(asked.question, pool, k=K, mode="document").context if len(pool) else ()
+            chosen: Sequence[Candidate] = ()
+            if len(pool):
+                promotion = promoter.promote(asked.question, pool, k=K, mode="document")
+                chosen = (fill_by_rank(promotion) if way == retriever.retrieve else promotion).context
             end = time.process_time()
             plain.add(asked, pool.candidates, pool, found - start + encode_seconds)
             promoted.add(asked, chosen, pool, end - start + encode_seconds)

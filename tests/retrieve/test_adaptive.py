@@ -78,6 +78,9 @@ def test_promotion_has_the_last_word(pages: list[Candidate], words: Encoder) -> 
         result = promote_adaptively(QUESTION, retriever, Promoter(), k=3, always=always)
         assert len(result.context) <= 3
         assert set(ids(result.context)) >= NEEDED
+        assert result.context[: len(result.core)] == result.core
+        assert result.explain()
+        assert result.to_dict()["version"]
 
 
 def test_three_methods_are_enough(pages: list[Candidate], words: Encoder) -> None:

@@ -33,7 +33,7 @@ from pagerag.retrieve.paths import Asked, Passage, Readings, direct_features, li
 from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["AdaptiveRetriever", "Limits", "promote_adaptively"]
+__all__ = ["AdaptiveRetriever", "Limits", "fill_by_rank", "promote_adaptively"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,20 @@ def promote_adaptively(
             first = promoter.promote(question, start, k=k, mode=mode)
             if first.state == "enough":
                 return first
-    return promoter.promote(question, retriever.retrieve(question, pool), k=k, mode=mode)
+    followed = promoter.promote(question, retriever.retrieve(question, pool), k=k, mode=mode)
+    return fill_by_rank(followed)
+
+
+def fill_by_rank(promotion: Promotion) -> Promotion:
+    """The same core, but the places left in the context filled in the order of the pool.
+
+    The order of a followed pool already weighs how its passages lead to each other; without titles to
+    link by, filling by promotion's own order loses part of that (2Wiki train without titles: recall@5
+    82.8 against 90.0; with titles there is no difference).
+    """
+    rest = [place for place in range(len(promotion.candidates)) if place not in promotion.core_places]
+    places = (*promotion.core_places, *rest)[: len(promotion.context_places)]
+    return replace(promotion, context_places=places)
 
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:
