@@ -117,6 +117,13 @@ def test_nothing_in_the_pool_supports_the_question() -> None:
         assert "least bad" in result.explain()
 
 
+def test_a_small_pool_that_answers_is_enough() -> None:
+    pool = ["Marie Curie was born in Warsaw.", "Warsaw is the capital of Poland.", "Paris is in France."]
+    result = promote("Where was Marie Curie born?", pool)
+    assert result.state == "enough"
+    assert result.core[0].text == pool[0]
+
+
 def test_sufficiency_falls_when_the_missing_hop_is_taken_away() -> None:
     whole = promote(cases.INTERSTELLAR_QUESTION, cases.INTERSTELLAR)
     less = promote(cases.INTERSTELLAR_QUESTION, [u for u in cases.INTERSTELLAR if u.id != "Hans Zimmer#0"])

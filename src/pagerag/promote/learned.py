@@ -33,11 +33,12 @@ from pagerag.promote.setsize import best_prefix, expected_f1
 from pagerag.promote.strategy import Fits, Judgement, state_of
 from pagerag.promote.trees import Trees
 from pagerag.promote.weights import Weights
-from pagerag.units import Mode
+from pagerag.units import Mode, State
 
 __all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
 
 FORMAT = 1
+_SMALL_POOL = 10
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
 Floats = NDArray[np.float32]
 
@@ -168,10 +169,7 @@ class LearnedStrategy:
         view = unit_view(evidence)
         rows = self._scores(evidence, view)
         core = self._core(evidence, view, rows, fits)
-        sufficiency = 0.0
-        if core:
-            row = sufficiency_row(evidence, view, rows, core)
-            sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
+        sufficiency, state = self._verdict(evidence, view, rows, core)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.retrieved
@@ -180,8 +178,24 @@ class LearnedStrategy:
             scores.astype(np.float32),
             tuple(int(view.unit[i]) for i in ordered),
             sufficiency,
-            state_of(sufficiency, self.model.enough, self.model.some),
+            state,
         )
+
+    def _verdict(
+        self, evidence: Evidence, view: View, rows: Floats, core: tuple[int, ...]
+    ) -> tuple[float, State]:
+        """How far the core suffices. The learned verdict was trained on pools of twenty and compares the
+        chosen with the many they were chosen from; in a small pool the formula's support decides."""
+        if not core:
+            return 0.0, "insufficient"
+        if len(evidence.reading.candidates) < _SMALL_POOL:
+            units = set(view.unit[list(core)].tolist())
+            nodes = [node for node, unit in enumerate(evidence.reading.unit.tolist()) if unit in units]
+            support = support_of(evidence.reading, evidence.links, nodes)
+            return support, state_of(support, evidence.weights.enough, evidence.weights.some)
+        row = sufficiency_row(evidence, view, rows, core)
+        sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
+        return sufficiency, state_of(sufficiency, self.model.enough, self.model.some)
 
     def _scores(self, evidence: Evidence, view: View) -> Floats:
         table = unit_features(evidence)
