@@ -9,7 +9,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tune test test-backends lint types doors unit clean
+.PHONY: help demo bench tune test test-backends lint types doors unit clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -52,8 +52,22 @@ $(VENV)-hipporag/.done: pyproject.toml
 	$(VENV)-hipporag/bin/python -m pip install --quiet -e .
 	@touch $@
 
-test-backends: $(VENV)-hipporag/.done ## systems that need torch, in an environment of their own
+$(VENV)-gfmrag/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-gfmrag
+	$(VENV)-gfmrag/bin/python -m pip install --quiet 'torch==2.13.0' torch-geometric ninja easydict hydra-core python-dotenv wandb 'transformers<5' 'huggingface-hub<1' 'sentence-transformers<6' 'datasets>=3.6,<5' openai tiktoken 'langchain<0.4' 'langchain-openai<0.4' 'langchain-community<0.4' faiss-cpu einops pandas pytest pytest-timeout
+	$(VENV)-gfmrag/bin/python -m pip install --quiet --no-deps --ignore-requires-python 'gfmrag==2.0.0'
+	$(VENV)-gfmrag/bin/python -m pip install --quiet -e .
+	@touch $@
+
+test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done ## HippoRAG and GFM-RAG, each in an environment of its own
 	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
+	$(VENV)-gfmrag/bin/python -m pytest -m backends tests/backends
+
+bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
+	$(BIN)/python -m benchmarks.promote --data $(DATA)
+	$(BIN)/python -m benchmarks.models --data $(DATA)
+	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
+	$(BIN)/python -m benchmarks.evaluate --data $(DATA)
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
 	$(BIN)/pagerag tune --data $(DATA) --mode sentence --out src/pagerag/promote/data
@@ -61,4 +75,4 @@ tune: $(VENV)/.dev ## the shipped weights and learned models again, from the tra
 	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --out src/pagerag/promote/data
 
 clean: ## remove what make created
-	rm -rf $(VENV) $(VENV)-hipporag .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag .mypy_cache .ruff_cache .pytest_cache .hypothesis
