@@ -65,7 +65,7 @@ test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done ## HippoRAG and GFM-R
 
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
 	$(BIN)/python -m benchmarks.promote --data $(DATA)
-	$(BIN)/python -m benchmarks.models --data $(DATA)
+	$(BIN)/python -m benchmarks.models
 	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
 	$(BIN)/python -m benchmarks.evaluate --data $(DATA)
 
