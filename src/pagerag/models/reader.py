@@ -29,6 +29,8 @@ __all__ = ["ExtractiveReader"]
 QUESTION_CAP, TITLE_CAP = 80, 20
 PIECE, STRIDE = 400, 340
 """A longer unit is read in overlapping pieces of so many tokens."""
+SPANS = 24
+"""Spans that are looked at in each window."""
 DOUBT = 0.5
 """Confidence below which an answer is kept back when promotion found the evidence insufficient."""
 
@@ -165,10 +167,17 @@ class ExtractiveReader:
             for name in ("start", "end")
         )
         count = len(packed.units)
+        # Training counted every place of the answer as right, so the places of one text share its
+        # probability: they are added up before the best text is taken.
+        total: dict[str, float] = {}
+        best: dict[str, tuple[str, tuple[Citation, ...]]] = {}
+        seen: set[tuple[int, int]] = set()
         for score, first, last, segment in best_spans(
-            start, end, [*packed.spans, *packed.titles], longest=self.longest
+            start, end, [*packed.spans, *packed.titles], longest=self.longest, count=SPANS
         ):
-            raw = float(log_kinds[0] + score)
+            if (first, last) in seen:  # units of one document share its title
+                continue
+            seen.add((first, last))
             if segment < count:
                 piece = pieces[packed.units[segment]]
                 low = packed.spans[segment][0]
@@ -185,9 +194,15 @@ class ExtractiveReader:
                     context[number].title or "", offsets[first - title[0]][0], offsets[last - title[0]][1]
                 )
                 cited = (_cite(context, number, None, text),)
-            if text:
-                return _Guess(text, raw, none, cited)
-        return _Guess("", float(log_kinds[0]), none, ())
+            key = " ".join(text.lower().split())
+            total[key] = total.get(key, 0.0) + float(np.exp(score))
+            best.setdefault(key, (text, cited))
+        total.pop("", None)
+        if not total:
+            return _Guess("", float(log_kinds[0]), none, ())
+        key = max(total, key=lambda name: total[name])
+        raw = float(log_kinds[0] + np.log(max(total[key], 1e-30)))
+        return _Guess(best[key][0], raw, none, best[key][1])
 
 
 def _starts(length: int) -> range:
