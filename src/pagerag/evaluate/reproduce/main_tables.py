@@ -200,7 +200,12 @@ def _tables(
         }
         for one in bench.present()
     }
-    bars(bench.out / f"{name}.png", panels, f"{title}: Sup F1 of the core", ceilings)
+    bars(
+        bench.out / f"{name}.png",
+        panels,
+        f"{title}: Sup F1 of the core (dashed: most that five filled units reach)",
+        ceilings,
+    )
     if len(found) > 1:
         tables.append(average_table(name, title, methods, found, figures, notes=notes[-1:], command=command))
     return [bench.write(table) for table in tables]
