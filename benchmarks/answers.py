@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -35,7 +36,12 @@ Row = dict[str, Any]
 
 
 def answer(
-    question: Question, pools: Pools, promoter: Promoter, reader: ExtractiveReader, wanted: list[str]
+    question: Question,
+    pools: Pools,
+    promoter: Promoter,
+    reader: ExtractiveReader,
+    wanted: list[str],
+    shuffle: int | None = None,
 ) -> list[Row]:
     """One row per context: F1, confidence, and whether the context holds all gold."""
     gold = question.gold_ids(pools.mode)
@@ -47,6 +53,8 @@ def answer(
         contexts["core"], contexts["filled"] = list(promotion.core), list(promotion.context)
     rows = []
     for name, context in ((name, contexts[name]) for name in wanted):
+        if shuffle is not None:
+            random.Random(f"{shuffle}/{question.id}").shuffle(context)
         said = reader.read(question.question, context)
         score = score_answer(said.text, question.answers, question.answer_rule)
         cited = {c.candidate_id for c in said.citations}
@@ -124,6 +132,7 @@ def main() -> None:
     parser.add_argument("--retriever", default="minilm")
     parser.add_argument("--support", action="store_true", help="promote with the support encoder")
     parser.add_argument("--contexts", nargs="+", choices=CONTEXTS, default=list(CONTEXTS))
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="show the units in a chance order")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
@@ -143,7 +152,7 @@ def main() -> None:
         ):
             if question.id in known:
                 continue
-            rows = answer(question, pools, promoter, reader, options.contexts)
+            rows = answer(question, pools, promoter, reader, options.contexts, options.shuffle)
             found += rows
             handle.write("".join(json.dumps(row) + "\n" for row in rows))
             handle.flush()
