@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,3 +115,15 @@ def test_fusion() -> None:
     assert reciprocal_rank_fusion([]) == {}
     with pytest.raises(ValueError):
         reciprocal_rank_fusion([["a"]], [1.0, 2.0])
+
+
+def test_a_process_ends_well_right_after_a_search(store: LanceStore) -> None:
+    program = (
+        "import sys; from pagerag.store import open_store; "
+        "print(len(open_store(sys.argv[1]).search_text('composer')))"
+    )
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program, store.location], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr[-500:]

@@ -18,7 +18,7 @@ from pagerag._extras import need
 from pagerag.errors import CandidateError, InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
 from pagerag.store.base import SCHEMA_VERSION, FileRecord, StoredDocument, StoreStats
-from pagerag.store.durable import Syncer, local_folder, writer_lock
+from pagerag.store.durable import Syncer, local_folder, settle_at_exit, writer_lock
 from pagerag.store.lance_read import LanceReading, any_of
 from pagerag.store.problems import explained
 from pagerag.store.schema import (
@@ -93,6 +93,7 @@ class LanceStore(LanceReading):
         if self.folder and not create and not self.folder.is_dir():
             raise self._absent()
         lancedb = need("lancedb", "lancedb", "lancedb", "the embedded store")
+        settle_at_exit()
         with explained("opening", self.location):
             if self.folder and create:
                 self.folder.mkdir(parents=True, exist_ok=True)
