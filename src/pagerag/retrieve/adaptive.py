@@ -229,9 +229,16 @@ def fill_by_rank(promotion: Promotion) -> Promotion:
     filling by it is as good as filling by promotion's own order, and much better where there are no
     titles to link by.
     """
-    rest = [place for place in range(len(promotion.candidates)) if place not in promotion.core_places]
-    places = (*promotion.core_places, *rest)[: len(promotion.context_places)]
-    return replace(promotion, context_places=places)
+    places = list(promotion.core_places)
+    said = {promotion.candidates[place].text.strip().casefold() for place in places}
+    for place, unit in enumerate(promotion.candidates):
+        if len(places) >= len(promotion.context_places):
+            break
+        text = unit.text.strip().casefold()
+        if text not in said:
+            said.add(text)
+            places.append(place)
+    return replace(promotion, context_places=tuple(places))
 
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:
