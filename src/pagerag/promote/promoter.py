@@ -159,17 +159,20 @@ class Promoter:
                 raise InputError(f"{len(analyses)} analyses for {len(given)} candidates; they go in pairs")
             analyses = [analyses[i] for i in order]
         judge = self.strategy(mode, strategy)
-        evidence = self.evidence(
-            question,
-            pool,
-            judge.reads or mode,
-            vector=vector,
-            relations=relations,
-            analyses=analyses,
-            weights=judge.weights,
-        )
         budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
-        judgement = judge.judge(evidence, budget.fits)
+        # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
+        # what comes out is finite, as the tests check for any pool.
+        with np.errstate(invalid="ignore"):
+            evidence = self.evidence(
+                question,
+                pool,
+                judge.reads or mode,
+                vector=vector,
+                relations=relations,
+                analyses=analyses,
+                weights=judge.weights,
+            )
+            judgement = judge.judge(evidence, budget.fits)
         core = judgement.core
         context = (*core, *budget.fill(core, judgement.scores))
         return Promotion(
