@@ -69,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     if args.limit is not None:
         side = args.limit if limits.side is None else min(limits.side, args.limit)
         main = args.limit if limits.main is None else min(limits.main, args.limit)
-        limits = replace(limits, main=main, side=side, answers=min(limits.answers, args.limit))
+        slow, answers = min(limits.slow, args.limit), min(limits.answers, args.limit)
+        limits = replace(limits, main=main, side=side, slow=slow, answers=answers)
     if args.answers is not None:
         limits = replace(limits, answers=args.answers)
     started = time.monotonic()

@@ -33,13 +33,14 @@ class Limits:
     main: int | None = None
     side: int | None = 600
     answers: int = 200
+    slow: int = 400
     chat: int = 15
     cases: int = 3
 
     @classmethod
     def quick(cls) -> Limits:
         """For a first look in a few minutes."""
-        return cls(main=40, side=30, answers=20, chat=0, cases=1)
+        return cls(main=40, side=30, answers=20, slow=20, chat=0, cases=1)
 
 
 @dataclass(slots=True)

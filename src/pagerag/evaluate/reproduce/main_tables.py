@@ -30,7 +30,7 @@ def sentence_methods(bench: Bench) -> list[Method]:
     pool = {"retriever": "minilm"}
     methods += [
         Method("MiniLM → PAGE-RAG, formula scorer", pool | {"strategy": "formula"}, rule=True),
-        *_support_methods(),
+        *_support_methods(bench),
         Method("MiniLM → first 2 units", pool | {"strategy": "plain:2"}),
         Method("MiniLM → first 3 units", pool | {"strategy": "plain:3"}),
         Method("MiniLM → adaptive-k (largest gap)", pool | {"strategy": "adaptive-k"}),
@@ -56,12 +56,13 @@ def sentence_methods(bench: Bench) -> list[Method]:
     return methods
 
 
-def _support_methods() -> list[Method]:
+def _support_methods(bench: Bench) -> list[Method]:
     """Promotion with the small support encoder as one more signal, where its package is installed."""
     label = "MiniLM → PAGE-RAG + support encoder"
     if models_hash() is None:
         return [Method(label, needs="pip install 'pagerag[models]'")]
-    return [Method(label, {"retriever": "minilm", "support": "default"})]
+    # The encoder reads the whole pool, about half a second of CPU a question: fewer questions, N beside it.
+    return [Method(label, {"retriever": "minilm", "support": "default"}, limit=bench.limits.slow)]
 
 
 def _chat_methods(bench: Bench, system: str, label: str, before: str, after: str) -> list[Method]:
