@@ -59,7 +59,8 @@ def measured(bench: Bench, one: Dataset, method: Method, limit: int | None) -> M
         return result
     if result["errors"] == result["n"]:
         return f"failed: {', '.join(result['error_types'])}"
-    answers = bench.answers(one.name, **settings) if method.limit is None else None
+    few = method.limit is not None and method.limit < bench.limits.answers
+    answers = None if few else bench.answers(one.name, **settings)
     side, intervals = ("baseline", "baseline_intervals") if method.plain else ("metrics", "intervals")
     scores = result[side]
     test = result["against_baseline"]["sup_f1_core"]
