@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
             chat=args.chat,
             workers=workers,
             fresh=args.fresh,
+            options=_options(args),
             say=lambda text: note(f"[{time.monotonic() - started:6.0f} s] {text}"),
         )
         tables = reproduce(args.what, bench)
@@ -93,6 +94,22 @@ def run(args: argparse.Namespace) -> int:
     print(text)
     note(f"written to {bench.out} in {time.monotonic() - started:.0f} s")
     return OK
+
+
+def _options(args: argparse.Namespace) -> str:
+    """What was asked for beside the data, as it was written."""
+    words = [" --quick"] if args.quick else []
+    for name, usual in (
+        ("retriever", "minilm"),
+        ("reader", "auto"),
+        ("limit", None),
+        ("answers", None),
+        ("chat", None),
+    ):
+        value = getattr(args, name)
+        if value != usual:
+            words.append(f" --{name} {value}")
+    return "".join(words)
 
 
 def local_reader(name: str) -> str:

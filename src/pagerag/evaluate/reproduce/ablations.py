@@ -55,7 +55,7 @@ def feature_ablation(bench: Bench) -> list[Table]:
         rows=[
             [label.removeprefix("w/o "), group, FEATURE_GROUPS[group]] for label, group in _FEATURES.items()
         ],
-        command=f"pagerag reproduce feature-ablation --data {bench.data}",
+        command=f"pagerag reproduce feature-ablation --data {bench.data}{bench.options}",
     )
     paper: Beside = {name: dict(values) for name, values in FEATURES.items()}
     return [
@@ -117,7 +117,7 @@ def _ablation(
                 CONTRADICTIONS["ablations"],
             ),
             rules=rules,
-            command=f"pagerag reproduce {name} --data {bench.data}",
+            command=f"pagerag reproduce {name} --data {bench.data}{bench.options}",
         )
         tables.append(bench.write(table))
     return tables
@@ -180,7 +180,7 @@ def edge_types(bench: Bench) -> list[Table]:
                 ],
                 rows=rows,
                 notes=("Relation edges come from a backend's own triples; these pools have none.",),
-                command=f"pagerag reproduce edge-types --data {bench.data}",
+                command=f"pagerag reproduce edge-types --data {bench.data}{bench.options}",
             )
         )
     ]

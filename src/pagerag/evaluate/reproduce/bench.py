@@ -56,6 +56,7 @@ class Bench:
     chat: str | None = None
     workers: Workers = field(default_factory=Workers)
     fresh: bool = False
+    options: str = ""  # as given on the command line, for the commands that tables show
     say: Say = lambda _: None
     _done: dict[str, dict[str, Any]] = field(default_factory=dict)
 

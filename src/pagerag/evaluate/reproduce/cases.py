@@ -39,7 +39,7 @@ def cases(bench: Bench) -> list[Table]:
         ]
         for case in CASES
     ]
-    command = f"pagerag reproduce cases --data {bench.data}"
+    command = f"pagerag reproduce cases --data {bench.data}{bench.options}"
     return [
         bench.write(
             Table(

@@ -171,7 +171,7 @@ def _tables(
     notes: tuple[str, ...],
     limit: int | None,
 ) -> list[Table]:
-    command = f"pagerag reproduce {name} --data {bench.data}"
+    command = f"pagerag reproduce {name} --data {bench.data}{bench.options}"
     found: dict[str, dict[str, Measured | str]] = {}
     ceilings: dict[str, float] = {}
     tables = []

@@ -56,7 +56,7 @@ def noise(bench: Bench) -> list[Table]:
             "The retriever ranks the enlarged pool again.",
         ),
         rules=rules,
-        command=f"pagerag reproduce noise --data {bench.data}",
+        command=f"pagerag reproduce noise --data {bench.data}{bench.options}",
     )
     lines(bench.out / "noise.png", LEVELS, curves, "distractor documents added", "Sup F1")
     return [bench.write(table)]

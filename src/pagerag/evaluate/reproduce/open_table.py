@@ -42,7 +42,7 @@ def open_table(bench: Bench) -> list[Table]:
                              "All gold in pool of 20", "N"],
                     rows=rows,
                     ours=(1, 2, 3, 4),
-                    command=f"pagerag reproduce open-table --data {bench.data}",
+                    command=f"pagerag reproduce open-table --data {bench.data}{bench.options}",
                 )
             )
         )  # fmt: skip

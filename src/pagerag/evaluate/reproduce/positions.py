@@ -48,7 +48,7 @@ def positions(bench: Bench) -> list[Table]:
             "the paper's heat map only the Out shares that its text names are known.",
         ),
         rules=rules,
-        command=f"pagerag reproduce positions --data {bench.data}",
+        command=f"pagerag reproduce positions --data {bench.data}{bench.options}",
     )
     return [bench.write(table)]
 

@@ -82,7 +82,7 @@ def sufficiency(bench: Bench) -> list[Table]:
                     "The removed unit is one of the question's gold units in the pool, drawn with a fixed "
                     "seed; the next-ranked unit moves up. Chance is 50.",
                 ),
-                command=f"pagerag reproduce sufficiency --data {bench.data}",
+                command=f"pagerag reproduce sufficiency --data {bench.data}{bench.options}",
             )
         )
     ]
