@@ -27,6 +27,10 @@ PAGES = (
     "docs/commands.md",
     "docs/settings.md",
     "docs/readers.md",
+    "docs/promotion.md",
+    "docs/indexing.md",
+    "docs/models.md",
+    "docs/retrieval.md",
     "README.md",
 )
 _BLOCK = re.compile(
