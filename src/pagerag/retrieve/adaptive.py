@@ -108,25 +108,44 @@ class Frontier:
         before = len(self.passages)
         passages = list(self.passages.values())
         order = [passages[place] for place in np.argsort(-own, kind="stable")[: self.limits.seeds]]
-        for place, seed in enumerate(order):
-            if seed.unit.id in self.followed:
-                continue
-            self.followed.add(seed.unit.id)
-            self._look_up(seed.reading.names)
-            if place < self.limits.joined and self.vector is not None and seed.unit.vector is not None:
-                joined = self.vector + seed.unit.vector
-                self._add(self.searcher.search_vector(joined, self.limits.near + 1))
+        seeds = [(place, seed) for place, seed in enumerate(order) if seed.unit.id not in self.followed]
+        self.followed.update(seed.unit.id for _, seed in seeds)
+        # All names and all vectors of a round are searched at once: a store answers many as fast as one.
+        named = self._titled([seed.reading.names for _, seed in seeds])
+        near = self._near([seed for place, seed in seeds if place < self.limits.joined])
+        for (_, seed), found in zip(seeds, named, strict=True):
+            self._add(found)
+            self._add(near.get(seed.unit.id, ()))
         return len(self.passages) > before
 
-    def _look_up(self, names: Iterable[str]) -> None:
-        fresh = [name for name in names if name not in self.looked_up]
-        self.looked_up.update(fresh)
-        many = getattr(self.searcher, "lookup_titles", None)
-        found: Iterable[Sequence[Candidate]] = (
-            many(fresh) if many is not None else map(self.searcher.lookup_title, fresh)
+    def _near(self, seeds: Sequence[Passage]) -> dict[str, Sequence[Candidate]]:
+        """For each seed the passages nearest to question ⊕ seed."""
+        usable = [seed for seed in seeds if self.vector is not None and seed.unit.vector is not None]
+        if not usable:
+            return {}
+        joined = np.stack([self.vector + seed.unit.vector for seed in usable])  # type: ignore[operator]
+        k = self.limits.near + 1
+        many = getattr(self.searcher, "search_vectors", None)
+        found = (
+            many(joined, k) if many is not None else [self.searcher.search_vector(row, k) for row in joined]
         )
-        for units in found:
-            self._add(units[: self.limits.named])
+        return {seed.unit.id: units for seed, units in zip(usable, found, strict=True)}
+
+    def _titled(self, groups: Sequence[Iterable[str]]) -> list[list[Candidate]]:
+        """For each group of names the passages of documents so titled; a name is looked up once."""
+        fresh: list[list[str]] = []
+        for names in groups:
+            fresh.append([name for name in names if name not in self.looked_up])
+            self.looked_up.update(fresh[-1])
+        flat = [name for names in fresh for name in names]
+        many = getattr(self.searcher, "lookup_titles", None)
+        answers = iter(many(flat) if many is not None else map(self.searcher.lookup_title, flat))
+        most = self.limits.named
+        return [[unit for _ in names for unit in next(answers)[:most]] for names in fresh]
+
+    def _look_up(self, names: Iterable[str]) -> None:
+        for found in self._titled([names]):
+            self._add(found)
 
     def _add(self, units: Iterable[Candidate]) -> None:
         for unit in units:
