@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -44,6 +46,7 @@ def index(job: dict[str, Any]) -> int:
 
 def read(job: dict[str, Any]) -> int:
     """Read a store while another process writes to it, and check that no document is ever half there."""
+    signal.alarm(int(job["seconds"]) + 20)  # a search that never comes back must not outlive its test
     store = open_store(job["store"], FakeEncoder(32))
     seen: list[int] = []
     until = time.monotonic() + job["seconds"]
@@ -87,6 +90,7 @@ def child(job: dict[str, Any]) -> int:
 
 def main() -> None:
     running: dict[int, int] = {}
+    readers: list[subprocess.Popen[bytes]] = []
     for line in sys.stdin:
         job = json.loads(line)
         if job["work"] == "wait":
@@ -94,6 +98,13 @@ def main() -> None:
             _, status = os.waitpid(pid, 0)
             del running[pid]
             say(job=job["job"], exit=os.waitstatus_to_exitcode(status))
+            continue
+        if job["work"] == "read":
+            # A reader lives long and searches with many threads: a process of its own, not a fork.
+            reader = subprocess.Popen([sys.executable, __file__, json.dumps(job)], stdin=subprocess.DEVNULL)
+            readers.append(reader)
+            running[reader.pid] = job["job"]
+            say(job=job["job"], pid=reader.pid)
             continue
         pid = os.fork()
         if pid == 0:
@@ -107,4 +118,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(child(json.loads(sys.argv[1])))
     main()
