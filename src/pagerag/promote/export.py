@@ -16,7 +16,6 @@ from pagerag.promote.trace import edge_between, sentence_id, sentence_text
 __all__ = ["Graph"]
 
 _SHAPES = {"document": "box", "sentence": "note", "entity": "ellipse"}
-_META = ("src", "sent", "trig", "conf", "div", "spec", "hub")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ __all__ = [
     "node_features",
     "second_features",
     "unit_features",
+    "unit_segments",
     "unit_view",
 ]
 
@@ -279,7 +280,7 @@ class View:
     names: NDArray[np.bool_]  # [i, j]: i names the title of j's document
 
 
-def _segments(evidence: Evidence) -> NDArray[np.int64]:
+def unit_segments(evidence: Evidence) -> NDArray[np.int64]:
     """Where each unit's sentences start: they stand in the order of their units."""
     return np.flatnonzero(np.diff(evidence.reading.unit, prepend=-1))
 
@@ -293,7 +294,7 @@ def unit_view(evidence: Evidence) -> View:
     names = (r.explicit[:, r.own] > 0) & (r.own >= 0)[None, :] & other
     if evidence.mode != "document":
         return View(r.unit, r.document, r.place, linked, unasked, names)
-    starts = _segments(evidence)
+    starts = unit_segments(evidence)
     present = r.unit[starts]
     squares = np.stack([linked, unasked, names])
     gathered = np.logical_or.reduceat(np.logical_or.reduceat(squares, starts, axis=1), starts, axis=2)
@@ -315,7 +316,7 @@ def unit_features(evidence: Evidence) -> Floats:
     if evidence.mode != "document":
         return nodes
     r = evidence.reading
-    starts = _segments(evidence)
+    starts = unit_segments(evidence)
     size = np.diff(starts, append=len(r)).astype(np.float32)
     own = nodes[:, :_OF_QUESTION]
     gaps = np.isnan(own)

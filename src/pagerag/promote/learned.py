@@ -26,6 +26,7 @@ from pagerag.promote.features import (
     View,
     second_features,
     unit_features,
+    unit_segments,
     unit_view,
 )
 from pagerag.promote.select import support_of
@@ -219,8 +220,7 @@ class LearnedStrategy:
         """
         alone = evidence.isolated
         if evidence.mode == "document":
-            starts = np.flatnonzero(np.diff(evidence.reading.unit, prepend=-1))
-            alone = np.logical_and.reduceat(alone, starts)
+            alone = np.logical_and.reduceat(alone, unit_segments(evidence))
         order = np.argsort(-scores, kind="stable").tolist()[:_LOOKED_AT]
         p = scores.astype(np.float64).tolist()
         unit = view.unit.tolist()

@@ -18,7 +18,7 @@ from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import AGGREGATED, FEATURES, View, second_features, unit_features, unit_view
 from pagerag.promote.learned import SUFFICIENCY, LearnedModel, sufficiency_row
 from pagerag.promote.promoter import Promoter
-from pagerag.promote.setsize import expected_f1
+from pagerag.promote.setsize import best_prefix
 from pagerag.promote.trees import Trees
 from pagerag.tune.pools import LabelledPool, twin, without
 
@@ -202,12 +202,10 @@ def _cross_fit(
 
 def _choose(p: Floats, k: int) -> list[int]:
     """The prefix of highest expected F1."""
-    order = np.argsort(-p, kind="stable").tolist()
-    values = [
-        expected_f1([float(p[i]) for i in order[:m]], [float(p[i]) for i in order[m:]])
-        for m in range(1, k + 1)
-    ]
-    return order[: int(np.argmax(values[: len(order)])) + 1]
+    order = np.argsort(-p, kind="stable")
+    ranked = p[order].tolist()
+    size, _ = best_prefix(ranked[:k], ranked[k:])
+    return order[: max(size, 1)].tolist()
 
 
 def _figures(
