@@ -15,12 +15,6 @@ def write(folder: Path, edition: str, files: int) -> None:
 
 
 @pytest.mark.timeout(100)
-@pytest.mark.xfail(
-    strict=False,
-    raises=BaseException,
-    reason="a full-text search of LanceDB 0.38 was seen to spin for ever, in about one run of three, while "
-    "another process wrote; what is read is right whenever the search comes back",
-)
 def test_two_read_while_one_writes(children: Any, folder: Path, tmp_path: Path) -> None:
     place, stop = str(tmp_path / "store"), tmp_path / "stop"
     settings = {"batch_units": 8, "passage_chars": 60}
@@ -38,7 +32,9 @@ def test_two_read_while_one_writes(children: Any, folder: Path, tmp_path: Path) 
         # Both readers look again, at least once each, before the next writer comes.
         waiting = set(readers)
         while waiting:
-            waiting.discard(children.hear()["job"])
+            said = children.hear()
+            assert said["job"] not in readers or "units" in said, said  # a reader that has given up
+            waiting.discard(said["job"])
     stop.touch()
     finals = []
     for reader in readers:

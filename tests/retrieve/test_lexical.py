@@ -12,7 +12,7 @@ from pagerag.errors import InputError
 from pagerag.protocols import Retriever
 from pagerag.retrieve import BM25, BM25Retriever
 from pagerag.retrieve.ranking import best
-from pagerag.retrieve.terms import terms
+from pagerag.store.terms import terms
 from pagerag.units import Candidate
 
 TEXTS = st.lists(

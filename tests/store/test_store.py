@@ -267,7 +267,7 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
             open_store(place)
 
 
-@pytest.mark.parametrize(("version", "message"), [(0, "index the documents again"), (99, "newer pagerag")])
+@pytest.mark.parametrize(("version", "message"), [(1, "index the documents again"), (99, "newer pagerag")])
 def test_another_schema_version_is_refused(
     tmp_path: Path, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch, version: int, message: str
 ) -> None:
@@ -278,7 +278,7 @@ def test_another_schema_version_is_refused(
         open_store(tmp_path / "old", encoder, create=True)
     for create in (False, True):
         with pytest.raises(
-            StoreMismatchError, match=f"schema version {version}; this pagerag reads version 1.*{message}"
+            StoreMismatchError, match=f"schema version {version}; this pagerag reads version 2.*{message}"
         ):
             open_store(tmp_path / "old", encoder, create=create)
 
@@ -324,8 +324,11 @@ def test_optimise_keeps_everything(store: LanceStore, units: Sequence[Unit]) -> 
     json.dumps(stats.to_dict())
 
 
-def test_many_units_are_searched_by_an_index(tmp_path: Path, make_unit: Callable[..., Unit]) -> None:
-    """Above the limit the index answers: nearly the exact neighbours, and newer units with them."""
+@pytest.mark.parametrize("memory", [0, 1 << 20])
+def test_many_units_are_searched_approximately(
+    tmp_path: Path, make_unit: Callable[..., Unit], memory: int
+) -> None:
+    """Above the limit signs or an index answer: nearly the exact neighbours, and newer units with them."""
     generator = np.random.default_rng(7)
     vectors = generator.normal(size=(1500, 32)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -333,12 +336,13 @@ def test_many_units_are_searched_by_an_index(tmp_path: Path, make_unit: Callable
     many = [
         replace(blank, id=f"{n}#0", source=f"{n}", text=f"Text {n}.", vector=vectors[n]) for n in range(1500)
     ]
-    store = open_store(tmp_path / "s", FakeEncoder(32), create=True, exact_below=1000)
+    store = open_store(tmp_path / "s", FakeEncoder(32), create=True, exact_below=1000, vector_memory=memory)
     store.upsert(many[:1400])
-    assert (store.stats().search, store.pending()) == ("exact", 1400)
+    before = "approximate" if memory else "exact"  # until there is an index, LanceDB compares all of them
+    assert (store.stats().search, store.pending()) == (before, 1400)
     assert store.search_vector(vectors[3], 1)[0].id == "3#0"
     store.optimize(final=False)
-    assert (store.stats().search, store.pending()) == ("exact", 1400)
+    assert (store.stats().search, store.pending()) == (before, 0 if memory else 1400)
     store.optimize()
     assert (store.stats().search, store.pending()) == ("approximate", 0)
     store.upsert(many[1400:])

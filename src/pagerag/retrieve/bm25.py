@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pagerag.errors import InputError
 from pagerag.retrieve.ranking import best, encoded_text
-from pagerag.retrieve.terms import terms
+from pagerag.store.terms import terms
 from pagerag.units import Candidate, Pool
 
 __all__ = ["BM25", "BM25Retriever"]

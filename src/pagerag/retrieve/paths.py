@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.retrieve.names import Reading, head_name, read
-from pagerag.retrieve.terms import terms
+from pagerag.store.terms import terms
 from pagerag.store.titles import title_keys
 from pagerag.text.questions import read_question
 from pagerag.units import Candidate

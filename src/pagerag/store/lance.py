@@ -28,24 +28,19 @@ from pagerag.store.schema import (
     units_schema,
     units_table,
 )
+from pagerag.store.snapshot import Size
 from pagerag.store.units import Unit, encoded_text
 from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
 
 __all__ = ["LanceStore", "open_store"]
 
 EXACT_BELOW = 50_000
-"""From this many units on, dense search is approximate (IVF_HNSW_SQ); below, every vector is compared."""
+"""From this many units on, dense search is approximate; below, every vector is compared."""
+
+VECTOR_MEMORY = 512 * 2**20
+"""Approximate search keeps the vectors in memory up to so many bytes; beyond, it uses an IVF_HNSW_SQ index."""
 
 _KEEP_VERSIONS = timedelta(minutes=10)  # other processes may still be reading the version before
-_TEXT_OPTIONS = {
-    # ``lexical`` holds tokens of pagerag.text already: folded, split for every script, no stop words.
-    "base_tokenizer": "whitespace",
-    "lower_case": False,
-    "remove_stop_words": False,
-    "ascii_folding": False,
-    "stem": True,
-    "language": "English",
-}
 # Half of LanceDB's default effort in building; ``benchmarks/pipeline.py`` prints the recall that is left.
 _VECTOR_OPTIONS = {"distance_type": "dot", "ef_construction": 150}
 _SCALAR_INDEXES = ("id", "source")
@@ -57,13 +52,14 @@ def open_store(
     *,
     create: bool = False,
     exact_below: int = EXACT_BELOW,
+    vector_memory: int = VECTOR_MEMORY,
 ) -> LanceStore:
     """Open the store at a folder or object-store URI; ``create`` makes it when it is not there.
 
     Without an encoder the store serves lexical search, fetching and statistics. With one, its name and
     dimension must be those the store was made with.
     """
-    return LanceStore(location, encoder, create=create, exact_below=exact_below)
+    return LanceStore(location, encoder, create=create, exact_below=exact_below, vector_memory=vector_memory)
 
 
 class LanceStore(LanceReading):
@@ -81,11 +77,12 @@ class LanceStore(LanceReading):
         *,
         create: bool = False,
         exact_below: int = EXACT_BELOW,
+        vector_memory: int = VECTOR_MEMORY,
     ) -> None:
         super().__init__()
         self.location = str(location)
         self.encoder = encoder
-        self.exact_below = exact_below
+        self.size = Size(exact_below, vector_memory)
         self.folder = local_folder(self.location)
         self._syncer = Syncer(self.folder) if self.folder else None
         if create and encoder is None:
@@ -146,8 +143,6 @@ class LanceStore(LanceReading):
         for column in _SCALAR_INDEXES:
             if column not in present:
                 self._units.create_index(column, config=index.BTree())
-        if "lexical" not in present:
-            self._units.create_index("lexical", config=index.FTS(**_TEXT_OPTIONS))
         self._sync()
 
     def _sync(self) -> None:
@@ -234,24 +229,24 @@ class LanceStore(LanceReading):
     def optimize(self, *, final: bool = True) -> None:
         """Compact and bring the indexes up to date.
 
-        At the end of a run (``final``) the vectors are indexed, too, once there are enough of them: that
-        takes longer than everything else, and doing it again as a store grows would double it.
+        At the end of a run (``final``) the vectors are indexed, too, once there are too many to be kept in
+        memory: that takes longer than everything else, and doing it again as a store grows would double it.
         """
         index = need("lancedb.index", "lancedb", "lancedb")
         with explained("optimising", self.location):
             self._units.optimize(cleanup_older_than=_KEEP_VERSIONS)
             if self._files is not None:
                 self._files.optimize(cleanup_older_than=_KEEP_VERSIONS)
-            if final and len(self) >= self.exact_below and not self._has_vector_index():
+            if final and self.size.indexed(len(self), self.dimension) and not self._has_vector_index():
                 self._units.create_index("vector", config=index.HnswSq(**_VECTOR_OPTIONS))
             self._sync()
 
     def pending(self) -> int:
         """How many units the indexes lack: a run that was cut short may have left them behind."""
         with explained("reading", self.location):
-            if len(self) >= self.exact_below and not self._has_vector_index():
+            if self.size.indexed(len(self), self.dimension) and not self._has_vector_index():
                 return len(self)
-            indexed = self._units.index_stats("lexical_idx")
+            indexed = self._units.index_stats("id_idx")
             return int(indexed.num_unindexed_rows) if indexed is not None else len(self)
 
     # -- what it holds
@@ -284,7 +279,10 @@ class LanceStore(LanceReading):
         with explained("reading", self.location):
             count = len(self)
             search: Literal["exact", "approximate"] = (
-                "approximate" if count >= self.exact_below and self._has_vector_index() else "exact"
+                "approximate"
+                if count >= self.size.exact_below
+                and (self._has_vector_index() or not self.size.indexed(count, self.dimension))
+                else "exact"
             )
             return StoreStats(
                 location=self.location,
@@ -305,8 +303,8 @@ class LanceStore(LanceReading):
 
     def close(self) -> None:
         """Let go of what is kept in memory; the store object is of no use afterwards."""
-        self._vectors = self._titles = None
-        self._rows.clear()
+        self._current = None
+        self._kept.clear()
 
     def __enter__(self) -> LanceStore:
         return self

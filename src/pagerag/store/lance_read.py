@@ -1,28 +1,24 @@
-"""The reading half of the embedded store: rankings first, as ids and rows; then the rows, once for all."""
+"""The reading half of the embedded store: every call reads one version of it, the latest there is."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._extras import need
 from pagerag.errors import InputError, StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import SearchMode
 from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.store.problems import explained
-from pagerag.store.readings import Readings
-from pagerag.store.schema import PAYLOAD, unit_of
-from pagerag.store.titles import TitleIndex
+from pagerag.store.schema import PAYLOAD
+from pagerag.store.snapshot import Hit, Kept, Size, Snapshot, units_of, vectors_of, whole
 from pagerag.store.units import Unit
-from pagerag.store.vectors import VectorIndex
-from pagerag.text import Analysis, tokenize
+from pagerag.text import Analysis
 from pagerag.units import Candidate
 
 __all__ = ["LanceReading", "any_of"]
@@ -30,12 +26,10 @@ __all__ = ["LanceReading", "any_of"]
 FUSION_DEPTH = 100
 """How many units of each ranking hybrid search fuses."""
 
-_Hit = tuple[int, float | None]
-"""A row and its score."""
-
 _LOOK_AGAIN = 0.1  # seconds
 _TRIES = 3
-_ROWS_KEPT = 4096
+
+Found = TypeVar("Found")
 
 
 class LanceReading:
@@ -45,20 +39,62 @@ class LanceReading:
     encoder: Encoder | None
     encoder_name: str
     dimension: int
-    exact_below: int
+    size: Size
+    _db: Any
     _units: Any
 
     def __init__(self) -> None:
-        self._readings = Readings()
-        self._titles: TitleIndex | None = None
-        self._vectors: VectorIndex | None = None
-        self._counted = (-1, 0)
-        self._looked = (float("-inf"), -1)
-        self._rows: OrderedDict[int, Unit] = OrderedDict()
+        self._kept = Kept()
+        self._current: Snapshot | None = None
+        self._looked = float("-inf")
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return int(self._units.count_rows())
+
+    def snapshot(self) -> Snapshot:
+        """The latest version, to be read as often as one likes.
+
+        A question searches many times within a few milliseconds, and each look for a new version lists a
+        folder: it is looked for again after a moment. Versions that others wrote over stay readable for ten
+        minutes.
+        """
+        with self._lock:
+            now = time.monotonic()
+            if self._current is None or now - self._looked > _LOOK_AGAIN:
+                with explained("reading", self.location):
+                    version = int(self._units.version)
+                    if self._current is None or self._current.version != version:
+                        table = self._db.open_table("units")
+                        table.checkout(version)
+                        self._current = Snapshot(
+                            table,
+                            version,
+                            location=self.location,
+                            dimension=self.dimension,
+                            encoder_name=self.encoder_name,
+                            size=self.size,
+                            kept=self._kept,
+                            before=self._current,
+                        )
+                self._looked = now
+            return self._current
+
+    def _changed(self) -> None:
+        """This object has written, or has read a version that is gone: look again at once."""
+        self._looked = float("-inf")
+
+    def _reading(self, work: Callable[[Snapshot], Found]) -> Found:
+        """Do it with the latest version, and again with a newer one if that was cleaned away meanwhile."""
+        for left in reversed(range(_TRIES)):
+            snapshot = self.snapshot()
+            try:
+                return work(snapshot)
+            except StoreError:
+                self._changed()
+                if not left or self.snapshot().version == snapshot.version:
+                    raise
+        raise AssertionError  # pragma: no cover
 
     def search(
         self,
@@ -77,19 +113,18 @@ class LanceReading:
             vector = self._need_encoder(f"{mode} search").encode_queries([query])[0]
         if mode == "dense":
             return self.search_vector(vector, k)
-        point, depth = self._points(vector), max(k, FUSION_DEPTH)
+        depth = max(k, FUSION_DEPTH)
 
-        def fused() -> list[Sequence[_Hit]]:
-            rankings = [*self._by_vectors(point, depth), self._by_text(query, depth)]
+        def fused(snapshot: Snapshot) -> list[Candidate]:
+            rankings = [*snapshot.rank_vectors(vector, depth), snapshot.rank_text(query, depth)]
             scores = reciprocal_rank_fusion([[row for row, _ in ranking] for ranking in rankings])
-            best: Sequence[_Hit] = list(scores.items())[: max(k, 0)]
-            return [best]
+            return _candidates(snapshot, [list(scores.items())[: max(k, 0)]])[0]
 
-        return self._candidates(fused)[0]
+        return self._reading(fused)
 
     def search_text(self, text: str, k: int = 20) -> list[Candidate]:
         """The ``k`` best units by BM25 over ``title. text``."""
-        return self._candidates(lambda: [self._by_text(text, k)])[0]
+        return self._reading(lambda s: _candidates(s, [s.rank_text(text, k)]))[0]
 
     def search_vector(self, vector: NDArray[np.floating[Any]], k: int = 20) -> list[Candidate]:
         """The ``k`` nearest units by cosine."""
@@ -97,8 +132,7 @@ class LanceReading:
 
     def search_vectors(self, vectors: NDArray[np.floating[Any]], k: int = 20) -> list[list[Candidate]]:
         """``search_vector`` for each row, in one pass."""
-        points = self._points(vectors)
-        return self._candidates(lambda: self._by_vectors(points, k))
+        return self._reading(lambda s: _candidates(s, s.rank_vectors(vectors, k)))
 
     def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
         """The first ``k`` units of the documents of this title, exact titles first, in reading order.
@@ -111,36 +145,13 @@ class LanceReading:
         """``lookup_title`` for each title, in one pass."""
         if k <= 0 or not titles:
             return [[] for _ in titles]
-        result: list[list[Candidate]] = [[] for _ in titles]
-        places: list[int] = []
 
-        def found() -> list[list[_Hit]]:
-            rows = self._title_index().find(titles, k)
-            places[:] = rows
-            return [[(row, None) for row in rows[place]] for place in places]
+        def found(snapshot: Snapshot) -> list[list[Candidate]]:
+            places = snapshot.rank_titles(titles, k)
+            units = snapshot.read([row for rows in places.values() for row in rows])
+            return [[units[row].candidate() for row in places.get(n, ())] for n in range(len(titles))]
 
-        for units, place in zip(self._candidates(found), places, strict=True):
-            result[place] = units
-        return result
-
-    def _title_index(self) -> TitleIndex:
-        """The index of the version in sight, read again when that has changed."""
-        version, kept = self._version(), self._titles
-        if kept is not None and kept.version == version:
-            return kept
-        with explained("reading", self.location):
-            columns = self._units.search().select(["name_hashes", "position"]).with_row_id(True)
-            table = columns.limit(None).to_arrow()
-            lists = table["name_hashes"].combine_chunks()
-            kept = TitleIndex.build(
-                version,
-                lists.flatten().to_numpy(zero_copy_only=False),
-                lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64),
-                table["_rowid"].to_numpy(),
-                table["position"].to_numpy(),
-            )
-        self._titles = kept
-        return kept
+        return self._reading(found)
 
     def fetch(self, ids: Sequence[str]) -> list[Candidate]:
         """The units of these ids, in this order; an unknown id is an error."""
@@ -156,123 +167,21 @@ class LanceReading:
         Sentences made by ``sentences_of`` have theirs, too. Nothing is read for units that were
         retrieved a moment ago.
         """
-        return self._readings.of(candidates, self._by_id)
-
-    def _by_text(self, text: str, k: int) -> list[_Hit]:
-        words = tokenize(_whole(text))
-        if not words or k <= 0:
-            return []
-        queries = need("lancedb.query", "lancedb", "lancedb")
-        with explained("searching", self.location):
-            query = self._units.search(queries.MatchQuery(" ".join(words), "lexical"), query_type="fts")
-            table = query.limit(k).select(["position", "_score"]).with_row_id(True).to_arrow()
-        return list(zip(table["_rowid"].to_pylist(), table["_score"].to_pylist(), strict=True))
-
-    def _by_vectors(self, points: NDArray[np.float32], k: int) -> list[list[_Hit]]:
-        if k <= 0:
-            return [[] for _ in points]
-        version = self._version()
-        if self._size(version) < self.exact_below:
-            return [list(hits) for hits in self._vector_index(version).nearest(points, k)]
-        with explained("searching", self.location):
-            query = self._units.search(list(points) if len(points) > 1 else points[0])
-            # The index holds vectors in one byte a number: twice as many as asked for are compared again
-            # with the real ones. On 100,000 passages recall@20 is .99 so; without it .92 at ef 150 and .95
-            # at 600, in the same time.
-            query = query.distance_type("dot").limit(k).ef(max(3 * k, 300)).refine_factor(2)
-            table = query.select(["position", "_distance"]).with_row_id(True).to_arrow()
-        owners = table["query_index"].to_pylist() if len(points) > 1 else [0] * table.num_rows
-        result: list[list[_Hit]] = [[] for _ in points]
-        distances = table["_distance"].to_pylist()
-        for owner, row, distance in zip(owners, table["_rowid"].to_pylist(), distances, strict=True):
-            result[owner].append((row, 1.0 - distance))
-        return result
-
-    def _vector_index(self, version: int) -> VectorIndex:
-        """The vectors of the version in sight, brought up to date when that has changed."""
-        kept = self._vectors
-        if kept is None or kept.version != version:
-            with explained("reading", self.location):
-                kept = VectorIndex.load(self._units, version, self.dimension, kept)
-            self._vectors = kept
-        return kept
-
-    def _version(self) -> int:
-        """The latest version of the table, looked for again after a moment: a question searches a store
-        many times within a few milliseconds, and each look lists a folder."""
-        now = time.monotonic()
-        if now - self._looked[0] > _LOOK_AGAIN:
-            with explained("reading", self.location):
-                self._looked = (now, int(self._units.version))
-        return self._looked[1]
-
-    def _changed(self) -> None:
-        """This object has written: look again at once."""
-        self._looked = (float("-inf"), -1)
-
-    def _size(self, version: int) -> int:
-        """How many units this version has; counted once for each version."""
-        if self._counted[0] != version:
-            self._counted = (version, len(self))
-        return self._counted[1]
-
-    def _points(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        points = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-        if points.ndim != 2 or points.shape[1] != self.dimension:
-            raise InputError(
-                f"a vector of shape {np.shape(vectors)} cannot be searched: this store holds "
-                f"{self.dimension} numbers a unit, by {self.encoder_name!r}"
-            )
-        if not np.isfinite(points).all():
-            raise InputError("a vector with NaN or infinity cannot be searched")
-        lengths = np.linalg.norm(points, axis=1, keepdims=True)
-        return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
-
-    def _candidates(self, rank: Callable[[], Sequence[Sequence[_Hit]]]) -> list[list[Candidate]]:
-        """The units of the rankings that ``rank`` makes, read together.
-
-        A writer may replace rows between ranking and reading. Then both are done again, since the units
-        have new rows; what is still missing at the last try is left out.
-        """
-        for _ in range(_TRIES):
-            rankings = rank()
-            wanted = list(dict.fromkeys(row for ranking in rankings for row, _ in ranking))
-            units = self._by_row(wanted)
-            if len(units) == len(wanted):
-                break
-        found: list[list[Candidate]] = []
-        for ranking in rankings:
-            # Two rankings made a moment apart may know one unit by two rows.
-            best = {units[row].id: (units[row], score) for row, score in reversed(ranking) if row in units}
-            found.append([unit.candidate(score) for unit, score in reversed(best.values())])
-        return found
-
-    def _by_row(self, rows: Sequence[int]) -> Mapping[int, Unit]:
-        """The units of these rows; a row's content never changes, so recent ones are remembered."""
-        with self._lock:
-            units = {row: self._rows[row] for row in rows if row in self._rows}
-        missing = [row for row in rows if row not in units]
-        if missing:
-            with explained("reading", self.location):
-                taken = self._units.take_row_ids(missing).with_row_id().select(list(PAYLOAD)).to_arrow()
-            units.update(zip(taken["_rowid"].to_pylist(), _units_of(taken), strict=True))
-        with self._lock:
-            for row, unit in units.items():
-                self._rows[row] = unit
-                self._rows.move_to_end(row)
-            while len(self._rows) > _ROWS_KEPT:
-                self._rows.popitem(last=False)
-        self._readings.keep(units.values())
-        return units
+        return self._kept.readings.of(candidates, self._by_id)
 
     def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return {}
-        with explained("reading", self.location):
-            query = self._units.search().where(any_of("id", wanted)).limit(len(wanted))
-            units = _units_of(query.select(list(PAYLOAD)).to_arrow())
-        self._readings.keep(units)
+
+        def read(snapshot: Snapshot) -> list[Unit]:
+            with explained("reading", self.location):
+                query = snapshot.table.search().where(any_of("id", wanted)).limit(len(wanted))
+                table = query.select(list(PAYLOAD)).to_arrow()
+            return units_of(table, vectors_of(table, self.dimension))
+
+        units = self._reading(read)
+        self._kept.readings.keep(units)
         return {unit.id: unit for unit in units}
 
     def _has_vector_index(self) -> bool:
@@ -287,21 +196,13 @@ class LanceReading:
         return self.encoder
 
 
-def _units_of(table: Any) -> list[Unit]:
-    if not table.num_rows:
-        return []
-    flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    vectors = np.asarray(flat, dtype=np.float32).reshape(table.num_rows, -1)
-    details, texts, analyses = (table[name].to_pylist() for name in PAYLOAD[:-1])
-    return list(map(unit_of, details, texts, analyses, vectors))
+def _candidates(snapshot: Snapshot, rankings: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
+    """The units of several rankings, read together."""
+    units = snapshot.read([row for ranking in rankings for row, _ in ranking])
+    return [[units[row].candidate(score) for row, score in ranking] for ranking in rankings]
 
 
 def any_of(column: str, values: Iterable[str]) -> str:
     """A SQL condition; quotes in the values are doubled, which is all the escaping its strings have."""
-    quoted = ", ".join("'" + _whole(value).replace("'", "''") + "'" for value in values)
+    quoted = ", ".join("'" + whole(value).replace("'", "''") + "'" for value in values)
     return f"{column} IN ({quoted})"
-
-
-def _whole(text: str) -> str:
-    """Text without halves of surrogate pairs, which UTF-8 cannot carry."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -13,9 +13,9 @@ import numpy as np
 from pagerag._extras import need
 from pagerag.errors import CandidateError, StoreMismatchError
 from pagerag.store.base import SCHEMA_VERSION, FileRecord
+from pagerag.store.lexical import counted_terms
 from pagerag.store.titles import name_hashes
 from pagerag.store.units import Unit, encoded_text
-from pagerag.text import tokenize
 
 __all__ = ["PAYLOAD", "Identity", "files_schema", "files_table", "unit_of", "units_schema", "units_table"]
 
@@ -80,7 +80,8 @@ def units_schema(identity: Identity) -> Any:
             pa.field("digest", text, nullable=False),
             pa.field("title", text),
             pa.field("text", text, nullable=False),
-            pa.field("lexical", text, nullable=False),
+            pa.field("terms", pa.list_(pa.int64())),
+            pa.field("term_counts", pa.list_(pa.uint16())),
             pa.field("name_hashes", pa.list_(pa.int64())),
             pa.field("detail", pa.binary(), nullable=False),
             pa.field("analysis", pa.binary()),
@@ -121,9 +122,11 @@ def units_table(units: Sequence[Unit], schema: Any, dimension: int) -> Any:
     for row, unit in enumerate(units):
         _check(unit, dimension)
         vectors[row] = unit.vector
-        values = {
+        words, counts = counted_terms(encoded_text(unit.title, unit.text))
+        values: dict[str, Any] = {
+            "terms": words,
+            "term_counts": counts,
             "name_hashes": name_hashes(unit.title, unit.names),
-            "lexical": " ".join(tokenize(encoded_text(unit.title, unit.text))),
             "detail": json.dumps([getattr(unit, name) for name in _DETAIL], default=_plain).encode("ascii"),
         }
         for name, column in columns.items():

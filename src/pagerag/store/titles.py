@@ -9,7 +9,6 @@ takes tens (2,000 names over 100,000 titles: 82 ms by a B-tree condition).
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.store.hashing import name_hash
 from pagerag.text.lexicon import STOP_WORDS
 from pagerag.text.tokens import all_words
 
@@ -51,11 +51,9 @@ def _telling_words(words: Sequence[str]) -> int:
     return sum(len(word) > 1 and word not in STOP_WORDS for word in words)
 
 
-@lru_cache(maxsize=1 << 17)
 def key_hash(key: str) -> int:
-    """A signed 64-bit hash, the same on every machine."""
-    digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    """The number of a key: of its words, in their order."""
+    return name_hash(key.split(" "))
 
 
 def name_hashes(title: str | None, names: Iterable[str] = ()) -> list[int]:
@@ -95,10 +93,16 @@ class TitleIndex:
         """The rows of at most ``k`` units for each title that is there, by the title's place in the list."""
         keys = [first_key(title) for title in titles]
         wanted = np.array([key_hash(key) if key else 0 for key in keys], dtype=np.int64)
+        return {place: rows for place, rows in self.find_hashes(wanted, k).items() if keys[place]}
+
+    def find_hashes(self, wanted: NDArray[np.int64], k: int) -> dict[int, list[int]]:
+        """``find`` for keys that are numbers already."""
         left = np.searchsorted(self.hashes, wanted, side="left")
-        right = np.searchsorted(self.hashes, wanted, side="right")
+        there = left < len(self.hashes)
+        there[there] = self.hashes[left[there]] == wanted[there]
+        places = np.flatnonzero(there)
+        right = np.searchsorted(self.hashes, wanted[places], side="right")
         return {
-            int(place): [int(row) for row in self.rows[left[place] : min(right[place], left[place] + k)]]
-            for place in np.flatnonzero(right > left)
-            if keys[place]
+            int(place): self.rows[left[place] : min(end, left[place] + k)].tolist()
+            for place, end in zip(places, right, strict=True)
         }
