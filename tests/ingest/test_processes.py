@@ -14,14 +14,14 @@ def write(folder: Path, edition: str, files: int) -> None:
         (folder / f"{number:02d}.txt").write_text("\n\n".join(parts), encoding="utf-8")
 
 
-@pytest.mark.timeout(100)
+@pytest.mark.timeout(400)
 def test_two_read_while_one_writes(children: Any, folder: Path, tmp_path: Path) -> None:
     place, stop = str(tmp_path / "store"), tmp_path / "stop"
     settings = {"batch_units": 8, "passage_chars": 60}
     write(folder, "one", 10)
     code, _ = children.run("index", paths=[str(folder)], store=place, settings=settings)
     assert code == 0
-    job = {"store": place, "question": "a paragraph about rivers", "stop": str(stop), "seconds": 60}
+    job = {"store": place, "question": "a paragraph about rivers", "stop": str(stop), "seconds": 300}
     readers = [children.start("read", **job) for _ in range(2)]
     for edition, files in (("two", 20), ("three", 30), ("four", 15)):
         write(folder, edition, files)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagerag.retrieve.names import MAX_WORDS, head_name, read
-from pagerag.store.titles import title_keys
+from pagerag.retrieve.names import MAX_WORDS, hashed_names, head_name, read
+from pagerag.store.titles import key_hash, title_keys
 from pagerag.text.tokens import all_words
 
 
@@ -78,3 +78,24 @@ def test_long_texts_are_read_in_part() -> None:
 )
 def test_what_a_passage_is_about(text: str, name: str | None) -> None:
     assert head_name(text) == name
+
+
+REAL = (
+    'The film "Aldri annet enn bråk" (1954) by Fred F. Sears, Jr. was shot in St. Louis. London-born '
+    "A. A. Milne and the Duke of Kent saw it; U.S. critics of The New York Times did not. 監督は宮崎駿です"
+)
+
+
+@given(st.lists(st.text(max_size=200) | st.just(REAL), max_size=4))
+def test_names_as_numbers_are_the_names(texts: list[str]) -> None:
+    readings = [read(text) for text in texts]
+    found = hashed_names(readings, 7)
+    assert found.owners.tolist() == sorted(found.owners)
+    for owner, reading in enumerate(readings, 7):
+        mine = found.owners == owner
+        first: dict[int, int] = {}
+        for number, place in zip(found.hashes[mine].tolist(), found.places[mine].tolist(), strict=True):
+            first.setdefault(number, place)
+        assert list(first.items()) == [(key_hash(name), place) for name, place in reading.names.items()]
+        assert found.of(owner)[0].tolist() == found.hashes[mine].tolist()
+        assert [reading.spelled(*one) for one in first.items()] == list(reading.names)

@@ -16,10 +16,11 @@ The result is an ordinary Pool: promotion has the last word.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,9 @@ from pagerag.promote import Promoter, Promotion
 from pagerag.promote.trees import Trees
 from pagerag.protocols import Encoder
 from pagerag.retrieve.corpus import Searcher
-from pagerag.retrieve.paths import Asked, Passage, Readings, direct_features, link_features
+from pagerag.retrieve.names import Reading, hashed_names
+from pagerag.retrieve.paths import Asked, Passage, Readings, Table
+from pagerag.retrieve.views import Key, Names, view_of
 from pagerag.store.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Mode, Pool
 
@@ -64,6 +67,30 @@ class Limits:
                 raise InputError(f"{name} must not be negative, but is {getattr(self, name)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a passage came into the pool: by ``search`` for the question, by ``title`` or by ``nearness``; in
+    which round (0 is the first search); from which passage (None: from the question); by which name."""
+
+    by: Literal["search", "title", "nearness"]
+    round: int = 0
+    seed: str | None = None
+    name: Callable[[], str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able copy."""
+        told: dict[str, Any] = {"by": self.by}
+        if self.seed is not None:
+            told["from"] = self.seed
+        if self.name is not None:
+            told["name"] = self.name()
+        return told
+
+
+_Named = tuple[str | None, Reading, tuple[NDArray[np.int64], NDArray[np.intp]]]
+"""A passage's id (None: the question), its reading, and the numbers and places of its names."""
+
+
 class Frontier:
     """The pool of one question while it grows."""
 
@@ -77,90 +104,142 @@ class Frontier:
     ) -> None:
         self.question, self.vector = question, vector
         self.readings = readings or Readings()
-        self.searcher, self.limits = searcher, limits
+        self.view, self.limits = view_of(searcher), limits
         self.passages: dict[str, Passage] = {}
-        self.looked_up: set[str] = set()
-        self.followed: set[str] = set()
-        self.fused: Mapping[str, float] = {}
-        self.lexical: dict[str, float] = {}
-        self.asked = Asked.of(question, vector, ())
+        self.steps: dict[str, Step] = {}
+        self.round = 0
+        self._held: set[Key] = set()
+        self._looked_up = np.empty(0, dtype=np.int64)
+        self._followed: set[str] = set()
+        self.fused: Mapping[Key, float] = {}
+        self._lexical: dict[Key, float] = {}
         self._start()
 
     def _start(self) -> None:
-        limits = self.limits
-        words = self.searcher.search_text(self.question, limits.depth)
+        limits, view = self.limits, self.view
+        words = view.rank_text(self.question, limits.depth)
         rankings = [words]
         if self.vector is not None:
-            rankings.append(self.searcher.search_vector(self.vector, limits.depth))
-        self.lexical = {unit.id: float(unit.score or 0.0) for unit in words}
-        self.fused = reciprocal_rank_fusion([[unit.id for unit in ranking] for ranking in rankings])
-        units: dict[str, Candidate] = {}
-        for ranking in rankings:
-            for unit in ranking:
-                if unit.id not in units or units[unit.id].vector is None:
-                    units[unit.id] = unit
-        self._add(units[name] for name in list(self.fused)[: limits.first])
-        self._look_up(self.asked.reading.names)
+            rankings += view.rank_vectors(self.vector[None, :], limits.depth)
+        self._lexical = dict(words)
+        self.fused = reciprocal_rank_fusion([[key for key, _ in ranking] for ranking in rankings])
+        asked = Asked.of(self.question, self.vector, ())
+        first = [(key, Step("search")) for key in list(self.fused)[: limits.first]]
+        units = self._take(
+            [*first, *self._titled([(None, asked.reading, hashed_names([asked.reading]).of(0))])[0]]
+        )
         self.asked = Asked.of(self.question, self.vector, tuple(self.passages.values()))
+        most = max(self.fused.values(), default=0.0), max(self._lexical.values(), default=0.0)
+        self.table = Table(self.asked, *most)
+        self._enter(units)
 
     def follow(self, own: NDArray[np.float32]) -> bool:
         """Extend the pool from the passages with the highest ``own`` score; whether anything was new."""
-        before = len(self.passages)
+        self.round += 1
         passages = list(self.passages.values())
-        order = [passages[place] for place in np.argsort(-own, kind="stable")[: self.limits.seeds]]
-        seeds = [(place, seed) for place, seed in enumerate(order) if seed.unit.id not in self.followed]
-        self.followed.update(seed.unit.id for _, seed in seeds)
-        # All names and all vectors of a round are searched at once: a store answers many as fast as one.
-        named = self._titled([seed.reading.names for _, seed in seeds])
-        near = self._near([seed for place, seed in seeds if place < self.limits.joined])
-        for (_, seed), found in zip(seeds, named, strict=True):
-            self._add(found)
-            self._add(near.get(seed.unit.id, ()))
-        return len(self.passages) > before
+        best = np.argsort(-own, kind="stable")[: self.limits.seeds].tolist()
+        fresh = [
+            (rank, place) for rank, place in enumerate(best) if passages[place].unit.id not in self._followed
+        ]
+        seeds = [(rank, passages[place]) for rank, place in fresh]
+        self._followed.update(seed.unit.id for _, seed in seeds)
+        # All names and all vectors of a round are searched at once, and the units read together.
+        self.table.direct()
+        named = self._titled(
+            [
+                (seed.unit.id, seed.reading, self.table.names.of(place))
+                for (_, seed), (_, place) in zip(seeds, fresh, strict=True)
+            ]
+        )
+        near = self._near([seed for rank, seed in seeds if rank < self.limits.joined])
+        found: list[tuple[Key, Step]] = []
+        for (_, seed), titled in zip(seeds, named, strict=True):
+            found += titled
+            found += near.get(seed.unit.id, ())
+        taken = self._take(found)
+        self._enter(taken)
+        return bool(taken)
 
-    def _near(self, seeds: Sequence[Passage]) -> dict[str, Sequence[Candidate]]:
+    def _near(self, seeds: Sequence[Passage]) -> dict[str, list[tuple[Key, Step]]]:
         """For each seed the passages nearest to question ⊕ seed."""
         usable = [seed for seed in seeds if self.vector is not None and seed.unit.vector is not None]
         if not usable:
             return {}
         joined = np.stack([self.vector + seed.unit.vector for seed in usable])  # type: ignore[operator]
-        k = self.limits.near + 1
-        many = getattr(self.searcher, "search_vectors", None)
-        found = (
-            many(joined, k) if many is not None else [self.searcher.search_vector(row, k) for row in joined]
-        )
-        return {seed.unit.id: units for seed, units in zip(usable, found, strict=True)}
+        rankings = self.view.rank_vectors(joined, self.limits.near + 1)
+        return {
+            seed.unit.id: [(key, Step("nearness", self.round, seed.unit.id)) for key, _ in ranking]
+            for seed, ranking in zip(usable, rankings, strict=True)
+        }
 
-    def _titled(self, groups: Sequence[Iterable[str]]) -> list[list[Candidate]]:
-        """For each group of names the passages of documents so titled; a name is looked up once."""
-        fresh: list[list[str]] = []
-        for names in groups:
-            fresh.append([name for name in names if name not in self.looked_up])
-            self.looked_up.update(fresh[-1])
-        flat = [name for names in fresh for name in names]
-        many = getattr(self.searcher, "lookup_titles", None)
-        answers = iter(many(flat) if many is not None else map(self.searcher.lookup_title, flat))
-        most = self.limits.named
-        return [[unit for _ in names for unit in next(answers)[:most]] for names in fresh]
+    def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[Key, Step]]]:
+        """For each reading the passages of documents whose titles it names; a name is looked up once."""
+        result: list[list[tuple[Key, Step]]] = [[] for _ in groups]
+        if not groups or not self.limits.named:
+            return result
+        hashes, starts = (np.concatenate(c) for c in zip(*(names for _, _, names in groups), strict=True))
+        owner = np.repeat(np.arange(len(groups)), [len(names[0]) for _, _, names in groups])
+        new = np.zeros(len(hashes), dtype=bool)
+        new[np.unique(hashes, return_index=True)[1]] = True
+        new &= ~np.isin(hashes, self._looked_up)
+        hashes, starts, owner = hashes[new], starts[new], owner[new]
+        self._looked_up = np.concatenate([self._looked_up, hashes])
 
-    def _look_up(self, names: Iterable[str]) -> None:
-        for found in self._titled([names]):
-            self._add(found)
+        def spelled(place: int) -> str:
+            reading: Reading = groups[owner[place]][1]
+            return reading.spelled(int(hashes[place]), int(starts[place]))
 
-    def _add(self, units: Iterable[Candidate]) -> None:
-        for unit in units:
-            if len(self.passages) >= self.limits.most:
-                return
+        names = Names(hashes, lambda: list(map(spelled, range(len(hashes)))))
+        found = self.view.rank_names(names, self.limits.named)
+        for place in sorted(found):
+            step = Step("title", self.round, groups[owner[place]][0], partial(spelled, place))
+            result[owner[place]] += [(key, step) for key in found[place]]
+        return result
+
+    def _take(self, found: Iterable[tuple[Key, Step]]) -> list[tuple[Key, Passage]]:
+        """Read the units that are not in the pool yet, as many as it may hold."""
+        steps: dict[Key, Step] = {}
+        for key, step in found:
+            if len(self.passages) + len(steps) >= self.limits.most:
+                break
+            if key not in self._held:
+                steps.setdefault(key, step)
+        taken = []
+        for (key, step), unit in zip(steps.items(), self.view.units(list(steps)), strict=True):
+            self._held.add(key)
             if unit.id not in self.passages:
-                self.passages[unit.id] = self.readings.of(unit)
+                passage = self.passages[unit.id] = self.readings.of(unit)
+                self.steps[unit.id] = step
+                taken.append((key, passage))
+        return taken
+
+    def _enter(self, taken: Iterable[tuple[Key, Passage]]) -> None:
+        for key, passage in taken:
+            self.table.add(passage, self.fused.get(key, 0.0), self._lexical.get(key, 0.0))
 
     def direct(self) -> NDArray[np.float32]:
         """The direct features of the pool, in pool order."""
-        return direct_features(self.asked, list(self.passages.values()), self.fused, self.lexical)
+        return self.table.direct()
 
     def links(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
         """The link features of the pool, in pool order."""
-        return link_features(self.asked, list(self.passages.values()), own)
+        return self.table.links(own)
+
+    def rounds(self, units: Iterable[Candidate]) -> list[dict[str, Any]]:
+        """What each round found of these units, and how: the trace of the pool."""
+        kept = [unit.id for unit in units]
+        return [
+            {
+                "round": number,
+                "found": sum(step.round == number for step in self.steps.values()),
+                "kept": [
+                    {"id": name, **self.steps[name].to_dict()}
+                    for name in kept
+                    if self.steps[name].round == number
+                ],
+            }
+            for number in range(self.round + 1)
+        ]
 
 
 @lru_cache(maxsize=1)
@@ -195,8 +274,9 @@ class AdaptiveRetriever:
     def start(self, question: str, k: int = 20) -> Pool:
         """The pool before any follow-up: the ``k`` best of the fused rankings."""
         frontier = self._frontier(question, replace(self.limits, first=max(k, 1)))
-        units = [(frontier.passages[name].unit, score) for name, score in list(frontier.fused.items())[:k]]
-        chosen = tuple(replace(unit, score=score) for unit, score in units)
+        best = list(frontier.fused.items())[: max(k, 0)]
+        units = frontier.view.units([key for key, _ in best])
+        chosen = tuple(replace(unit, score=score) for unit, (_, score) in zip(units, best, strict=True))
         return Pool(question, chosen, vector=frontier.vector, origin=f"{self.name}:start")
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
@@ -207,9 +287,8 @@ class AdaptiveRetriever:
         order = np.argsort(-scores, kind="stable")[: max(k, 0)]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
         # Unlike other retrievers' scores these are comparable between questions, and say so.
-        return Pool(
-            question, chosen, vector=frontier.vector, origin=self.name, metadata={"scores": "probability"}
-        )
+        told = {"scores": "probability", "rounds": frontier.rounds(chosen)}
+        return Pool(question, chosen, vector=frontier.vector, origin=self.name, metadata=told)
 
     def _frontier(self, question: str, limits: Limits) -> Frontier:
         vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None

@@ -88,6 +88,9 @@ class BM25Retriever:
 
     def search_text(self, text: str, k: int) -> tuple[Candidate, ...]:
         """The ``k`` best units for any text."""
+        return tuple(replace(self.candidates[place], score=score) for place, score in self.rank(text, k))
+
+    def rank(self, text: str, k: int) -> list[tuple[int, float]]:
+        """The places of the ``k`` best units for any text, and their scores."""
         scores = self.index.scores(text)
-        places = [place for place in best(scores, k) if scores[place] > 0]
-        return tuple(replace(self.candidates[place], score=float(scores[place])) for place in places)
+        return [(int(place), float(scores[place])) for place in best(scores, k) if scores[place] > 0]

@@ -14,7 +14,7 @@ from pagerag.retrieve.bm25 import BM25Retriever
 from pagerag.retrieve.dense import DenseRetriever
 from pagerag.retrieve.names import head_name
 from pagerag.store.fusion import reciprocal_rank_fusion
-from pagerag.store.titles import title_keys
+from pagerag.store.titles import first_key, key_hash, title_keys
 from pagerag.units import Candidate, Pool
 
 __all__ = ["MemoryCorpus", "Searcher"]
@@ -27,7 +27,8 @@ class Searcher(Protocol):
     ``search_text`` is lexical. ``search_vector`` returns units that carry their vector.
     ``lookup_title`` finds the units of documents of that title, in any case and spelling of accents; a
     bracketed qualifier at the end of the document's title ("(2009 film)") need not be given. A searcher
-    may offer ``lookup_titles(titles) -> list`` as well, which is then called once for many titles.
+    may offer ``lookup_titles(titles) -> list`` and ``search_vectors(rows, k) -> list`` as well, which are then
+    called once for many; or ``snapshot()``, a ``pagerag.retrieve.views.View``, which is then asked instead.
     """
 
     def search_text(self, text: str, k: int) -> Sequence[Candidate]: ...
@@ -64,11 +65,11 @@ class MemoryCorpus:
             self.dense.candidates = self.candidates
         else:
             self.candidates = tuple(candidates)
-        self._titles: dict[str, list[int]] = {}
+        self._titles: dict[int, list[int]] = {}
         for place, unit in enumerate(self.candidates):
             name = unit.title or head_name(unit.text)
             for key in title_keys(name) if name else ():
-                self._titles.setdefault(key, []).append(place)
+                self._titles.setdefault(key_hash(key), []).append(place)
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -104,8 +105,27 @@ class MemoryCorpus:
         return [tuple(self.candidates[place] for place in self._places(title)) for title in titles]
 
     def _places(self, title: str) -> Sequence[int]:
-        # Follow-up search asks by keys, hundreds at a time: most are neither a title nor need folding.
-        found = self._titles.get(title)
-        if found is None and not (title.islower() and title.replace(" ", "").isalnum()):
-            found = self._titles.get(next(iter(title_keys(title)), ""))
-        return found or ()
+        return self._titles.get(key_hash(first_key(title)), ())
+
+    # -- as follow-up search asks (``pagerag.retrieve.views``)
+
+    def snapshot(self) -> MemoryCorpus:
+        """The corpus itself: it never changes."""
+        return self
+
+    def rank_text(self, text: str, k: int) -> list[tuple[int, float]]:
+        """The places and scores of the ``k`` best units by BM25."""
+        return self.lexical.rank(text, k)
+
+    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[tuple[int, float]]]:
+        """The places and scores of the ``k`` units nearest to each vector."""
+        return [self.dense.rank(row, k) if self.dense is not None else [] for row in vectors]
+
+    def rank_names(self, names: Any, k: int) -> dict[int, Sequence[int]]:
+        """The places of at most ``k`` units for each name that is a title, by the name's place."""
+        found = {n: self._titles.get(number) for n, number in enumerate(names.hashes.tolist())}
+        return {n: places[:k] for n, places in found.items() if places}
+
+    def units(self, places: Sequence[int]) -> list[Candidate]:
+        """The units at these places, without a score."""
+        return [self.candidates[place] for place in places]

@@ -51,6 +51,13 @@ class DenseRetriever:
 
     def search_vector(self, vector: NDArray[np.floating[Any]], k: int) -> tuple[Candidate, ...]:
         """The ``k`` nearest units to any vector of the encoder's space."""
+        return tuple(
+            replace(self.candidates[place], score=score, vector=self.vectors[place])
+            for place, score in self.rank(vector, k)
+        )
+
+    def rank(self, vector: NDArray[np.floating[Any]], k: int) -> list[tuple[int, float]]:
+        """The places of the ``k`` nearest units, and their scores."""
         point = np.asarray(vector, dtype=np.float32)
         if point.shape != (self.encoder.dimension,):
             raise InputError(
@@ -58,7 +65,4 @@ class DenseRetriever:
                 f"{self.encoder.dimension} numbers"
             )
         scores = self.vectors @ point if len(self.candidates) else np.empty(0, dtype=np.float32)
-        return tuple(
-            replace(self.candidates[place], score=float(scores[place]), vector=self.vectors[place])
-            for place in best(scores, k)
-        )
+        return [(int(place), float(scores[place])) for place in best(scores, k)]

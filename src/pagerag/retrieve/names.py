@@ -7,16 +7,25 @@ in it where one of the passage's title keys (``pagerag.store.titles``) is among 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.store.hashing import name_hash, run_hashes, word_hash
 from pagerag.text.entities import extract_entities
 from pagerag.text.lexicon import RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = ["Reading", "head_name", "read"]
+__all__ = ["HashedNames", "Reading", "hashed_names", "head_name", "read"]
 
 MAX_WORDS = 10
 """The longest name that is looked for."""
+
+MAX_READ = 400
+"""How many words of a text are read for names."""
 
 # No name ends with one of these: a third of the runs need not be looked up.
 _NO_END = frozenset(
@@ -39,70 +48,169 @@ def head_name(text: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """A text as follow-up search reads it.
 
-    ``words`` are folded; ``names`` maps the key of each possible name to the place of its first word;
-    ``cues`` are the places and relations (numbers of ``lexicon.RELATIONS``) of relation words;
-    ``length`` counts the words.
+    ``words`` are folded, ``numbers`` are their hashes and ``flags`` say what a word can be in a name;
+    ``starts`` are the places where a name can start, ``ends`` those that no name crosses; ``cues`` are the
+    places and relations (numbers of ``lexicon.RELATIONS``) of relation words; ``length`` counts the words.
     """
 
-    words: tuple[str, ...]
-    names: dict[str, int] = field(hash=False)
-    cues: tuple[tuple[int, int], ...]
+    words: list[str]
+    numbers: list[int]
+    flags: list[int]
+    starts: list[int]
+    ends: list[int]
+    cues: list[tuple[int, int]]
     length: int
 
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """The key of each possible name, and the place of its first word."""
+        names: dict[str, int] = {}
+        self._collect(names, range(len(self.words)))
+        # The same without initials: "Fred F. Sears" names "Fred Sears".
+        kept = [place for place, flag in enumerate(self.flags) if flag & _LONG]
+        if len(kept) < len(self.words):
+            self._collect(names, kept)
+        return names
 
-def read(text: str, *, max_words: int = 400) -> Reading:
+    def _collect(self, names: dict[str, int], kept: Sequence[int]) -> None:
+        """Put the keys of the runs of ``kept`` words into ``names``, each with its first place."""
+        number = {place: index for index, place in enumerate(kept)}
+        boundaries = iter([*self.ends, len(self.words)])
+        boundary = next(boundaries)
+        for start in self.starts:
+            while boundary <= start:
+                boundary = next(boundaries)
+            if start not in number:
+                continue
+            key = self.words[start]
+            if self.flags[start] & _ALONE:
+                names.setdefault(key, start)
+            for place in kept[number[start] + 1 : number[start] + MAX_WORDS]:
+                if place >= boundary:
+                    break
+                key = f"{key} {self.words[place]}"
+                if self.flags[place] & _LAST and key not in names:
+                    names[key] = start
+
+    def spelled(self, number: int, place: int) -> str:
+        """The name of this number that starts at this place."""
+        kept = [p for p in range(place, self.length) if self.flags[p] & _LONG]
+        for places in (range(place, self.length), kept):
+            words = [self.words[p] for p in places[:MAX_WORDS]]
+            for size in range(1, len(words) + 1):
+                if name_hash(words[:size]) == number:
+                    return " ".join(words[:size])
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class HashedNames:
+    """The names of several readings as numbers (``pagerag.store.hashing``): for each name its number, the
+    reading it stands in, and the place of its first word there; in order of readings, then as ``names``
+    has them, but a name that stands twice comes twice."""
+
+    hashes: NDArray[np.int64]
+    owners: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+    def of(self, owner: int) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """The names of one reading, and their places."""
+        first, end = np.searchsorted(self.owners, [owner, owner + 1])
+        return self.hashes[first:end], self.places[first:end]
+
+    def __add__(self, other: HashedNames) -> HashedNames:
+        return HashedNames(
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.owners, other.owners]),
+            np.concatenate([self.places, other.places]),
+        )
+
+
+def hashed_names(readings: Sequence[Reading], first_owner: int = 0) -> HashedNames:
+    """The names of all readings in one go: a table of starts by lengths, without a string."""
+    lengths = np.array([reading.length for reading in readings], dtype=np.intp)
+    ends = np.cumsum(lengths)
+    firsts = ends - lengths
+    words = np.array([n for reading in readings for n in reading.numbers], dtype=np.uint64)
+    flags = np.array([f for reading in readings for f in reading.flags], dtype=np.int8)
+    pairs = list(zip(firsts.tolist(), readings, strict=True))
+    starts = np.array([first + s for first, reading in pairs for s in reading.starts], dtype=np.intp)
+    stops = np.array([first + e for first, r in pairs for e in (*r.ends, r.length)], dtype=np.intp)
+    owners = np.searchsorted(ends, starts, side="right")
+    limits = stops[np.searchsorted(stops, starts, side="right")] if len(starts) else starts
+    parts = []
+    every = np.arange(len(words), dtype=np.intp)
+    long = np.flatnonzero(flags & _LONG)
+    for kept in (every, long) if len(long) < len(words) else (every,):
+        number = np.searchsorted(kept, starts)
+        here = number < len(kept)
+        here[here] = kept[number[here]] == starts[here]
+        number, start, limit = number[here], starts[here], limits[here]
+        last = np.minimum(number[:, None] + np.arange(MAX_WORDS), max(len(kept) - 1, 0))
+        named = (kept[last] < limit[:, None]) & (flags[kept[last]] & _LAST > 0)
+        named[:, 0] = flags[start] & _ALONE > 0
+        named[:, 1:] &= last[:, 1:] > last[:, :-1]
+        if kept is long:  # a run that leaves nothing out was there before
+            named &= kept[last] - start[:, None] > np.arange(MAX_WORDS)
+        rows, columns = np.nonzero(named)
+        first = number[rows]
+        hashes = run_hashes(words[kept], first, first + columns + 1)
+        parts.append((hashes, owners[here][rows], start[rows] - firsts[owners[here][rows]]))
+    hashes, owner, places = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(owner, kind="stable")
+    return HashedNames(hashes[order], owner[order] + first_owner, places[order])
+
+
+_LONG, _LAST, _ALONE = 1, 2, 4
+_Piece = tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], int, bool]
+
+
+@lru_cache(maxsize=1 << 16)
+def _piece(chunk: str) -> _Piece:
+    """The words of a piece of text between blanks, their numbers and flags; how many of them, from the
+    first, may start a name; and whether a sentence ends with it. The same pieces come again and again."""
+    bare = chunk.strip(_MARKS)
+    words = [bare.lower()] if bare.isascii() and bare.isalnum() else all_words(chunk)
+    starts = 0
+    if bare[:1].isupper() or bare[:1].isdigit():
+        starts = 1
+    elif bare.upper() == bare.lower():  # a script without capitals may start a name anywhere
+        starts = len(words)
+    flags = [
+        _LONG * (len(word) > 1)
+        | _LAST * (word not in _NO_END)
+        | _ALONE * (len(word) > 1 and word not in STOP_WORDS)
+        for word in words
+    ]
+    # No name runs on over the end of a sentence; "Jr." and initials do not end one.
+    ends = chunk[-1] in ".;?!" and len(bare) > 3
+    return tuple(words), tuple(map(word_hash, words)), tuple(flags), starts if words else 0, ends
+
+
+def read(text: str, *, max_words: int = MAX_READ) -> Reading:
     """Read the first ``max_words`` words of ``text``."""
     words: list[str] = []
-    starts: list[int] = []  # where a name can start
-    ends: list[int] = []  # where none can run on
-    for chunk in _CHUNK.findall(text):
-        bare = chunk.strip(_MARKS)
-        # The common case first: reading is most of the time that follow-up search takes.
-        pieces = [bare.lower()] if bare.isascii() and bare.isalnum() else all_words(chunk)
+    numbers: list[int] = []
+    flags: list[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    length = 0
+    for pieces, hashes, kinds, opening, closing in map(_piece, _CHUNK.findall(text)):
         if not pieces:
             continue
-        if bare[:1].isupper() or bare[:1].isdigit():
-            starts.append(len(words))
-        elif bare.upper() == bare.lower():  # a script without capitals may start a name anywhere
-            starts += range(len(words), len(words) + len(pieces))
+        if opening:
+            starts += range(length, length + opening)
         words += pieces
-        # No name runs on over the end of a sentence; "Jr." and initials do not end one.
-        if chunk[-1] in ".;?!" and len(bare) > 3:
-            ends.append(len(words))
-        if len(words) >= max_words:
+        numbers += hashes
+        flags += kinds
+        length = len(words)
+        if closing:
+            ends.append(length)
+        if length >= max_words:
             break
-    names: dict[str, int] = {}
-    _collect(names, words, list(range(len(words))), starts, ends)
-    kept = [place for place, word in enumerate(words) if len(word) > 1]
-    if len(kept) < len(words):  # the same without initials: "Fred F. Sears" names "Fred Sears"
-        _collect(names, words, kept, starts, ends)
-    cues = tuple((place, RELATION_OF[word]) for place, word in enumerate(words) if word in RELATION_OF)
-    return Reading(tuple(words), names, cues, len(words))
-
-
-def _collect(
-    names: dict[str, int], words: list[str], kept: list[int], starts: list[int], ends: list[int]
-) -> None:
-    """Put the keys of the runs of ``kept`` words into ``names``, each with its first place."""
-    number = {place: index for index, place in enumerate(kept)}
-    boundaries = iter([*ends, len(words)])
-    boundary = next(boundaries)
-    for start in starts:
-        while boundary <= start:
-            boundary = next(boundaries)
-        if start not in number:
-            continue
-        key = words[start]
-        if len(key) > 1 and key not in STOP_WORDS:
-            names.setdefault(key, start)
-        for place in kept[number[start] + 1 : number[start] + MAX_WORDS]:
-            if place >= boundary:
-                break
-            word = words[place]
-            key = f"{key} {word}"
-            if word not in _NO_END and key not in names:
-                names[key] = start
+    cues = [(place, RELATION_OF[word]) for place, word in enumerate(words) if word in RELATION_OF]
+    return Reading(words, numbers, flags, starts, ends, cues, length)

@@ -1,9 +1,9 @@
 """What can be said of a candidate before promotion: how it matches the question, and how the other
 candidates lead to it.
 
-``direct_features`` looks at the question and one passage. ``link_features`` looks at the passages that
-name it, are named by it, or stand near it, each weighted by how well it does itself: the one-step paths
-of the frontier. Both are tables of numbers for the rankers of ``adaptive``; the columns are named below.
+A ``Table`` grows with the pool. Its direct features look at the question and one passage; its link features
+at the passages that name it, are named by it, or stand near it, each weighted by how well it does itself: the
+one-step paths of the frontier. Both are numbers for the rankers of ``adaptive``; the columns are named below.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.retrieve.names import Reading, head_name, read
-from pagerag.store.terms import terms
-from pagerag.store.titles import title_keys
+from pagerag.retrieve.names import MAX_READ, Reading, hashed_names, head_name, read
+from pagerag.store.terms import terms, terms_of
+from pagerag.store.titles import key_hash, title_keys
 from pagerag.text.questions import read_question
 from pagerag.units import Candidate
 
-__all__ = ["DIRECT", "LINK", "Asked", "Passage", "Readings", "direct_features", "link_features"]
+__all__ = ["DIRECT", "LINK", "Asked", "Passage", "Readings", "Table"]
 
 DIRECT = (
     "fused", "dense", "dense_gap", "lexical", "lexical_share", "title_named", "title_kind", "title_words",
@@ -35,6 +36,7 @@ LINK = (
     "rest_covered", "shared_rare", "best_own", "same_head", "named_by_title", "cued_share",
 )  # fmt: skip
 
+_GAP, _INSIDE, _TITLES = map(DIRECT.index, ("dense_gap", "title_inside", "titles_in_question"))
 _FAR = 12.0  # words between a cue and a name that have nothing to do with each other
 
 
@@ -45,6 +47,7 @@ class Passage:
     unit: Candidate
     reading: Reading
     keys: tuple[str, ...]
+    key_hashes: tuple[int, ...]
     terms: frozenset[str]
     title_terms: frozenset[str]
     has_title: bool
@@ -52,11 +55,14 @@ class Passage:
     @classmethod
     def of(cls, unit: Candidate) -> Passage:
         name = unit.title or head_name(unit.text)
+        keys = title_keys(name) if name else ()
+        reading = read(unit.text)
         return cls(
             unit=unit,
-            reading=read(unit.text),
-            keys=title_keys(name) if name else (),
-            terms=frozenset(terms(unit.text)),
+            reading=reading,
+            keys=keys,
+            key_hashes=tuple(map(key_hash, keys)),
+            terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
             title_terms=frozenset(terms(name)) if name else frozenset(),
             has_title=bool(unit.title),
         )
@@ -89,7 +95,7 @@ class Readings:
 @dataclass(frozen=True)
 class Asked:
     """A question as follow-up search reads it. ``idf`` weighs its terms by how rare they are among the
-    passages first found, the only corpus that any retriever shows us."""
+    passages first found, the only corpus that any retriever shows us; ``names`` are its names as numbers."""
 
     text: str
     reading: Reading
@@ -97,6 +103,7 @@ class Asked:
     cues: frozenset[int]
     form: str
     vector: NDArray[np.float32] | None
+    names: NDArray[np.int64]
     idf: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -112,6 +119,7 @@ class Asked:
             cues=frozenset(relation for _, relation in reading.cues),
             form=read_question(text).form,
             vector=vector,
+            names=np.array([key_hash(key) for key in reading.names], dtype=np.int64),
             idf={word: math.log1p((size - n + 0.5) / (n + 0.5)) for word, n in counts.items()},
         )
 
@@ -129,151 +137,261 @@ def _title_match(asked: Asked, passage: Passage) -> tuple[float, str]:
     return 0.0, ""
 
 
-def direct_features(
-    asked: Asked, passages: Sequence[Passage], fused: Mapping[str, float], lexical: Mapping[str, float]
-) -> NDArray[np.float32]:
-    """One row per passage, columns ``DIRECT``. ``fused`` and ``lexical`` are scores by id, 0 if absent."""
-    rows = np.zeros((len(passages), len(DIRECT)), dtype=np.float32)
-    similar = similarities(asked.vector, passages)
-    top = float(similar.max(initial=0.0))
-    most = max(lexical.values(), default=0.0) or 1.0
-    best = max(fused.values(), default=0.0) or 1.0
-    matches = [_title_match(asked, passage) for passage in passages]
-    named = {key for _, key in matches if key}
-    bridge, yes_no = float(asked.form == "bridge"), float(asked.form == "yes-no")
-    for i, (passage, (kind, key)) in enumerate(zip(passages, matches, strict=True)):
-        inside = any(key != other and f" {key} " in f" {other} " for other in named) if key else False
-        shared = asked.terms & passage.terms
-        titled = asked.terms & passage.title_terms
-        covered = sum(asked.idf[word] for word in shared | titled) / asked.weight
-        rest = asked.terms - passage.title_terms
-        rest_weight = sum(asked.idf[word] for word in rest) or 1.0
-        lex = lexical.get(passage.unit.id, 0.0)
-        rows[i] = (
-            fused.get(passage.unit.id, 0.0) / best,
-            similar[i],
-            similar[i] - top,
-            lex,
-            lex / most,
-            float(bool(key)),
-            kind,
-            key.count(" ") + 1 if key else 0,
-            len(titled) / len(passage.title_terms) if passage.title_terms else 0.0,
-            float(inside),
-            covered,
-            sum(asked.idf[word] for word in shared & rest) / rest_weight,
-            len(asked.cues & {relation for _, relation in passage.reading.cues}),
-            sum(name in passage.reading.names for name in asked.reading.names),
-            math.log1p(passage.reading.length),
-            len(asked.reading.names),
-            len(named),
-            bridge,
-            yes_no,
+class Table:
+    """The features of the passages of one question's pool. What does not change as the pool grows is
+    computed once for each passage; what passages say of each other, for all pairs at once."""
+
+    def __init__(self, asked: Asked, most_fused: float, most_lexical: float) -> None:
+        self.asked = asked
+        self.passages: list[Passage] = []
+        self._scores: list[tuple[float, float]] = []
+        self._most = (most_fused or 1.0, most_lexical or 1.0)
+        self._settled = 0
+        self._direct = np.zeros((0, len(DIRECT)), dtype=np.float32)
+        self._matches: list[tuple[float, str]] = []
+        width = len(asked.vector) if asked.vector is not None else 0
+        self._vectors = np.zeros((0, width), dtype=np.float32)
+        self._similar = np.zeros(0, dtype=np.float32)
+        self._terms = list(asked.idf)
+        self._idf = np.array([asked.idf[word] for word in self._terms], dtype=np.float64)
+        self._covers = np.zeros((0, len(self._terms)), dtype=np.float64)
+        self.names = hashed_names([])
+        empty = np.zeros(0, dtype=np.intp)
+        self._keys = (np.zeros(0, dtype=np.int64), empty, empty)  # number, owner, kind
+
+    def add(self, passage: Passage, fused: float, lexical: float) -> None:
+        """One more passage, with its scores in the first search (0 if it was not found there)."""
+        self.passages.append(passage)
+        self._scores.append((fused / self._most[0], lexical))
+
+    def direct(self) -> NDArray[np.float32]:
+        """One row per passage, columns ``DIRECT``."""
+        self._settle()
+        rows = self._direct.copy()
+        named = {key for _, key in self._matches if key}
+        spaced = [f" {key} " for key in named]
+        rows[:, _GAP] = self._similar - self._similar.max(initial=0.0)
+        rows[:, _TITLES] = len(named)
+        for place, (_, key) in enumerate(self._matches):
+            if key:
+                mine = f" {key} "
+                rows[place, _INSIDE] = any(mine in other and mine != other for other in spaced)
+        return rows
+
+    def _settle(self) -> None:
+        """Take in the passages that were added since the last time."""
+        first, new = self._settled, self.passages[self._settled :]
+        if not new:
+            return
+        self._settled = len(self.passages)
+        asked = self.asked
+        matches = [_title_match(asked, passage) for passage in new]
+        self._matches += matches
+        self._settle_names(first, new)
+        vectors = np.zeros((len(new), self._vectors.shape[1]), dtype=np.float32)
+        if asked.vector is not None:
+            for row, passage in zip(vectors, new, strict=True):
+                if passage.unit.vector is not None:
+                    row[:] = passage.unit.vector
+            length = float(np.linalg.norm(asked.vector)) or 1.0
+            similar = vectors @ asked.vector / np.float32(length)
+        else:
+            similar = np.zeros(len(new), dtype=np.float32)
+        self._vectors = np.vstack([self._vectors, vectors])
+        self._similar = np.append(self._similar, similar)
+        shared = self._shared_names(first, len(new))
+        inside = np.array([[w in p.terms for w in self._terms] for p in new], dtype=bool).reshape(
+            len(new), -1
         )
-    return rows
+        titled = np.array([[w in p.title_terms for w in self._terms] for p in new], dtype=bool)
+        titled = titled.reshape(len(new), -1)
+        self._covers = np.vstack([self._covers, (inside | titled).astype(np.float64)])
+        covered = (inside | titled) @ self._idf / asked.weight
+        rest = ~titled @ self._idf
+        covered_rest = (inside & ~titled) @ self._idf / np.where(rest > 0, rest, 1.0)
+        titles = [len(passage.title_terms) for passage in new]
+        bridge, yes_no = float(asked.form == "bridge"), float(asked.form == "yes-no")
+        asked_names = len(asked.names)
+        rows = np.zeros((len(new), len(DIRECT)), dtype=np.float32)
+        for i, (passage, (kind, key)) in enumerate(zip(new, matches, strict=True)):
+            fused, lexical = self._scores[first + i]
+            rows[i] = (
+                fused,
+                similar[i],
+                0.0,
+                lexical,
+                lexical / self._most[1],
+                float(bool(key)),
+                kind,
+                key.count(" ") + 1 if key else 0,
+                titled[i].sum() / titles[i] if titles[i] else 0.0,
+                0.0,
+                covered[i],
+                covered_rest[i],
+                len(asked.cues & {relation for _, relation in passage.reading.cues}),
+                shared[i],
+                math.log1p(passage.reading.length),
+                asked_names,
+                0.0,
+                bridge,
+                yes_no,
+            )
+        self._direct = np.vstack([self._direct, rows])
 
+    def _settle_names(self, first: int, new: Sequence[Passage]) -> None:
+        """The names that new passages hold, and those that they go by, as numbers."""
+        self.names += hashed_names([passage.reading for passage in new], first)
+        numbers = np.arange(first, first + len(new))
+        keys = (
+            np.array([key for p in new for key in p.key_hashes], dtype=np.int64),
+            np.repeat(numbers, [len(p.key_hashes) for p in new]),
+            np.array([kind for p in new for kind in range(len(p.key_hashes))], dtype=np.intp),
+        )
+        first_, second, third = (np.concatenate(pair) for pair in zip(self._keys, keys, strict=True))
+        self._keys = first_, second, third
 
-def similarities(vector: NDArray[np.float32] | None, passages: Sequence[Passage]) -> NDArray[np.float32]:
-    """The passages' similarity to a vector; 0 for those without one."""
-    found = np.zeros(len(passages), dtype=np.float32)
-    if vector is not None:
-        length = float(np.linalg.norm(vector)) or 1.0
-        for i, passage in enumerate(passages):
-            if passage.unit.vector is not None:
-                found[i] = float(passage.unit.vector @ vector) / length
-    return found
+    def _shared_names(self, first: int, count: int) -> NDArray[np.intp]:
+        """How many of the question's names each of the last ``count`` passages holds."""
+        start = np.searchsorted(self.names.owners, first)
+        hashes, owners = self.names.hashes[start:], self.names.owners[start:] - first
+        asked = np.sort(self.asked.names)
+        if not len(asked):
+            return np.zeros(count, dtype=np.intp)
+        at = np.minimum(np.searchsorted(asked, hashes), len(asked) - 1)
+        hit = asked[at] == hashes
+        held = np.zeros((count, len(asked)), dtype=bool)
+        held[owners[hit], at[hit]] = True
+        return np.asarray(np.count_nonzero(held, axis=1), dtype=np.intp)
 
+    def _mentions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """By which of its names (-1: none), and at which word, each passage (row) names each (column)."""
+        size = len(self.passages)
+        kinds, places = np.full((size, size), -1, dtype=np.intp), np.zeros((size, size), dtype=np.intp)
+        hashes, owners, at = self.names.hashes, self.names.owners, self.names.places
+        keys, targets, ranks = self._keys
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        left = np.searchsorted(ordered, hashes, side="left")
+        hit = left < len(ordered)
+        hit[hit] = ordered[left[hit]] == hashes[hit]
+        places_hit = np.flatnonzero(hit)
+        counts = np.searchsorted(ordered, hashes[places_hit], side="right") - left[places_hit]
+        name = np.repeat(places_hit, counts)
+        offset = np.arange(len(name)) - np.repeat(np.cumsum(counts) - counts, counts)
+        key = order[left[name] + offset]
+        # Written last, and so kept: the first of the target's names, where it first stands.
+        name, key = name[::-1], key[::-1]
+        best_last = np.argsort(-ranks[key], kind="stable")
+        name, key = name[best_last], key[best_last]
+        kinds[owners[name], targets[key]] = ranks[key]
+        places[owners[name], targets[key]] = at[name]
+        np.fill_diagonal(kinds, -1)
+        return kinds, places
 
-def _mention(seed: Passage, target: Passage) -> tuple[int, int] | None:
-    """Where the seed's text names the target: the key's number and the word's place."""
-    for kind, key in enumerate(target.keys):
-        place = seed.reading.names.get(key)
-        if place is not None:
-            return kind, place
-    return None
+    def links(self, own: NDArray[np.float32], seeds: int = 8) -> NDArray[np.float32]:
+        """One row per passage, columns ``LINK``: what the ``seeds`` passages with the highest ``own`` score
+        say of it."""
+        self._settle()
+        passages, size = self.passages, len(self.passages)
+        rows = np.zeros((size, len(LINK)), dtype=np.float32)
+        if not size:
+            return rows
+        order = np.argsort(-own, kind="stable")
+        ranks = np.empty(size, dtype=np.int64)
+        ranks[order] = np.arange(size)
+        chosen = order[:seeds]
+        weight = own[chosen].astype(np.float64)[:, None]
+        each, other = np.arange(size), chosen[:, None] != np.arange(size)
+        every_kind, every_place = self._mentions()
+        kinds, places = every_kind[chosen], every_place[chosen]
+        mentioned = kinds >= 0
+        exact = np.where(mentioned, 1.0 / (1 + np.maximum(kinds, 0)), 0.0)
+        gaps = self._gaps(chosen, mentioned, places)
+        named = np.array([self._matches[place][0] for place in chosen])[:, None]
+        # The seed that names a passage best says where and how.
+        said = weight * exact
+        by = np.argmax(said, axis=0)
+        best_name = said[by, each]
+        told = best_name > 0
+        gap_of = np.where(told, gaps[by, each], _FAR)
+        lengths = np.array([max(1, passages[place].reading.length) for place in chosen])
+        spread = [np.sort(gaps[s][mentioned[s]]) for s in range(len(chosen))]
+        cued_share = [
+            np.searchsorted(spread[s], gap, side="right") if t else 0
+            for s, gap, t in zip(by, gap_of, told, strict=True)
+        ]
+        back = (every_kind[:, chosen].T >= 0) & other
+        missing = (1.0 - self._covers[chosen]) * self._idf
+        left = missing.sum(axis=1, keepdims=True)
+        rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0) * weight
+        rare = np.array(
+            [
+                [len(p.title_terms & seed) / (1 + len(p.title_terms)) for p in passages]
+                for seed in (passages[place].terms for place in chosen)
+            ]
+        )
+        heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
+        joined, near, gain = self._near(chosen[:4], other[:4], weight[:4])
+        columns: dict[str, Any] = {
+            "own": own,
+            "rank": ranks,
+            "named_by": best_name,
+            "named_by_cued": np.where(mentioned, said / (1.0 + gaps / 3), 0.0).max(axis=0),
+            "named_place": np.where(told, places[by, each] / lengths[by], 0.0),
+            "named_kind": np.where(told, exact[by, each], 0.0),
+            "named_first": told & (places[by, each] < 25),
+            "cue_gap": gap_of,
+            "named_count": mentioned.sum(axis=0),
+            "rivals": np.where(told, mentioned.sum(axis=1)[by], 0.0),
+            "names_seed": np.where(back, weight, 0.0).max(axis=0),
+            "seed_title": np.where(told, named[by, 0], 0.0),
+            "seed_own": np.where(told, weight[by, 0], 0.0),
+            "near_joined": joined,
+            "near_seed": near,
+            "near_gain": gain,
+            "rest_covered": np.where(other, rest, 0.0).max(axis=0),
+            "shared_rare": np.where(other, rare * weight, 0.0).max(axis=0),
+            "best_own": own[chosen[0]],
+            "same_head": [bool(p.keys) and p.keys[0].split(" ")[0] in heads for p in passages],
+            "named_by_title": (exact * named).max(axis=0),
+            "cued_share": cued_share,
+        }
+        for column, name in enumerate(LINK):
+            rows[:, column] = columns[name]
+        return rows
 
+    def _gaps(
+        self, chosen: NDArray[np.intp], mentioned: NDArray[np.bool_], places: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """How many words lie between each mention and the nearest cue of a relation that the question asks
+        for."""
+        gaps = np.full(mentioned.shape, _FAR)
+        for s, number in enumerate(chosen):
+            wanted = self.asked.cues
+            cues = np.array([p for p, relation in self.passages[number].reading.cues if relation in wanted])
+            targets = np.flatnonzero(mentioned[s])
+            if len(cues) and len(targets):
+                away = places[s, targets][:, None] - cues
+                gaps[s, targets] = np.minimum(np.where(away > 0, away, 2.0 - away).min(axis=1), _FAR)
+        return gaps
 
-def _cue_gap(asked: Asked, seed: Passage, place: int) -> float:
-    """How many words lie between a name and the nearest cue of a relation that the question asks for."""
-    gap = _FAR
-    for position, relation in seed.reading.cues:
-        if relation in asked.cues:
-            gap = min(gap, place - position if position < place else position - place + 2.0)
-    return gap
-
-
-def link_features(
-    asked: Asked, passages: Sequence[Passage], own: NDArray[np.float32], seeds: int = 8
-) -> NDArray[np.float32]:
-    """One row per passage, columns ``LINK``: what the ``seeds`` passages with the highest ``own`` score
-    say of it."""
-    size = len(passages)
-    rows = np.zeros((size, len(LINK)), dtype=np.float32)
-    order = np.argsort(-own, kind="stable")
-    ranks = np.empty(size, dtype=np.int64)
-    ranks[order] = np.arange(size)
-    chosen = [int(i) for i in order[:seeds]]
-    mentions = {
-        (s, t): found
-        for s in chosen
-        for t in range(size)
-        if s != t and (found := _mention(passages[s], passages[t])) is not None
-    }
-    gaps = {(s, t): _cue_gap(asked, passages[s], place) for (s, t), (_, place) in mentions.items()}
-    out_degree = {s: sum((s, t) in mentions for t in range(size)) for s in chosen}
-    base = similarities(asked.vector, passages)
-    joined = {
-        s: similarities(asked.vector + unit_vector, passages)
-        for s in chosen[:4]
-        if asked.vector is not None and (unit_vector := passages[s].unit.vector) is not None
-    }
-    named = [_title_match(asked, passage)[0] for passage in passages]
-    covers = [asked.terms & (p.terms | p.title_terms) for p in passages]
-    heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
-    for t, target in enumerate(passages):
-        best_name = best_cued = by_title = place_of = kind_of = first = 0.0
-        gap_of, rivals, count, names_seed, seed_title, seed_own = _FAR, 0.0, 0, 0.0, 0.0, 0.0
-        near_joined = near_seed = near_gain = rest = rare = cued_share = 0.0
-        for s in chosen:
-            if s == t:
-                continue
-            seed, weight = passages[s], float(own[s])
-            found = mentions.get((s, t))
-            if found is not None:
-                kind, place = found
-                gap = gaps[s, t]
-                exact = 1.0 / (1 + kind)
-                count += 1
-                cued = weight * exact / (1.0 + gap / 3)
-                best_cued = max(best_cued, cued)
-                by_title = max(by_title, exact * named[s])
-                if weight * exact > best_name:
-                    best_name, kind_of, gap_of = weight * exact, exact, gap
-                    place_of = place / max(1, seed.reading.length)
-                    first = float(place < 25)
-                    rivals, seed_title, seed_own = out_degree[s], named[s], weight
-                    cued_share = sum(
-                        _cue_gap(asked, seed, place) <= gap
-                        for (a, _), (_, place) in mentions.items()
-                        if a == s
-                    )
-            if _mention(target, seed) is not None:
-                names_seed = max(names_seed, weight)
-            missing = asked.terms - covers[s]
-            if missing:
-                share = sum(asked.idf[w] for w in missing & covers[t]) / sum(asked.idf[w] for w in missing)
-                rest = max(rest, weight * share)
-            rare = max(rare, weight * len(target.title_terms & seed.terms) / (1 + len(target.title_terms)))
-            if s in joined:
-                near_joined = max(near_joined, float(joined[s][t]))
-                near_gain = max(near_gain, weight * float(joined[s][t] - base[t]))
-                seed_vector, vector = seed.unit.vector, target.unit.vector
-                if seed_vector is not None and vector is not None:
-                    near_seed = max(near_seed, weight * float(seed_vector @ vector))
-        rows[t] = (
-            own[t], ranks[t], best_name, best_cued, place_of, kind_of, first, gap_of, count, rivals,
-            names_seed, seed_title, seed_own, near_joined, near_seed, near_gain, rest, rare,
-            float(own[chosen[0]]) if chosen else 0.0,
-            float(bool(target.keys) and target.keys[0].split(" ")[0] in heads), by_title, cued_share,
-        )  # fmt: skip
-    return rows
+    def _near(
+        self, chosen: NDArray[np.intp], other: NDArray[np.bool_], weight: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Nearness to question ⊕ seed, to the seed, and what the seed adds to nearness to the question."""
+        vector = self.asked.vector
+        usable = np.array([self.passages[place].unit.vector is not None for place in chosen], dtype=bool)
+        if vector is None or not usable.any():
+            nothing = np.zeros(len(self.passages))
+            return nothing, nothing, nothing
+        seeds = self._vectors[chosen[usable]]
+        to_seed = seeds @ self._vectors.T
+        lengths = np.linalg.norm(seeds + vector, axis=1, keepdims=True)
+        alone = float(np.linalg.norm(vector)) or 1.0
+        to_both = (to_seed + self._similar * np.float32(alone)) / np.where(lengths > 0, lengths, 1.0)
+        other, weight = other[usable], weight[usable]
+        return (
+            np.where(other, to_both, 0.0).max(axis=0, initial=0.0),
+            np.where(other, weight * to_seed, 0.0).max(axis=0, initial=0.0),
+            np.where(other, weight * (to_both - self._similar), 0.0).max(axis=0, initial=0.0),
+        )

@@ -174,9 +174,9 @@ class Snapshot:
         kept = self.vectors
         return kept.nearest(points, k) if kept is not None else self._rank_indexed(points, k)
 
-    def rank_names(self, hashes: NDArray[np.int64], k: int) -> dict[int, list[int]]:
-        """At most ``k`` rows for each name (``store.hashing``) that is a title, by its place."""
-        return self.titles.find_hashes(hashes, k)
+    def rank_names(self, names: Any, k: int) -> dict[int, list[int]]:
+        """At most ``k`` rows for each of ``names.hashes`` (``store.hashing``) that is a title, by its place."""
+        return self.titles.find_hashes(names.hashes, k)
 
     def rank_titles(self, titles: Sequence[str], k: int) -> dict[int, list[int]]:
         """The same for names as they are written."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from pagerag.text.tokens import all_words
 
-__all__ = ["terms"]
+__all__ = ["terms", "terms_of"]
 
 # Shorter than the stop words of promotion: in a search, "after" or "own" may be the one telling word.
 _STOP = frozenset(
@@ -21,13 +21,20 @@ def terms(text: str) -> list[str]:
 
     A text of function words alone ("The Who") keeps them, so that it can be found.
     """
-    words = all_words(text)
-    return [_stem(word) for word in words if word not in _STOP] or words
+    return terms_of(all_words(text))
+
+
+def terms_of(words: list[str]) -> list[str]:
+    """``terms`` of a text that has been split already."""
+    return [term for word in words if (term := _term(word))] or words
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
-    """The word without its plural ending; what might be a name or a number stays as it is."""
+def _term(word: str) -> str:
+    """The word without its plural ending, nothing of a function word; what might be a name or a number stays
+    as it is."""
+    if word in _STOP:
+        return ""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
