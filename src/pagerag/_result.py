@@ -115,9 +115,38 @@ class Result:
             },
         }
 
+    @property
+    def found(self) -> dict[str, dict[str, Any]]:
+        """How follow-up retrieval came to each unit of the pool, by id: in which round (0 is the search for
+        the question), by search, title, words or nearness, from which unit, by which name. Empty for other
+        retrievers."""
+        return {
+            str(unit["id"]): {"round": step["round"], **{k: v for k, v in unit.items() if k != "id"}}
+            for step in self.pool.metadata.get("rounds", ())
+            for unit in step["kept"]
+        }
+
     def explain(self) -> str:
-        """Why these units, in words."""
-        return self.promotion.explain()
+        """Why these units, in words; and how those were found that the question's own search did not find."""
+        lines = [line for unit in self.units if (line := self._told(unit))]
+        return "\n".join(
+            [self.promotion.explain(), *(["", "Found by following up:", *lines] if lines else [])]
+        )
+
+    def _told(self, unit: Candidate) -> str:
+        owner = str(unit.metadata.get("passage", unit.id))
+        step = self.found.get(owner)
+        if step is None or step["by"] == "search":
+            return ""
+        titles = {one.id: one.title or one.id for one in self.pool.candidates}
+        origin = step.get("from")
+        source = "the question" if origin is None else titles.get(origin, origin)
+        how = {
+            "title": f"{step.get('name', '')!r} is named in {source}",
+            "words": f"search for {step.get('name', '')!r}, named in {source}",
+            "nearness": f"near the question and {source} together",
+        }[step["by"]]
+        return f"  {unit.title or unit.id}: round {step['round']}, {how}"
 
     def to_html(self) -> str:
         """One self-contained page with the evidence paths and the graph as pictures."""
@@ -174,6 +203,7 @@ class Result:
 
     def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
         place = place_of(unit)
+        step = self.found.get(str(unit.metadata.get("passage", unit.id)))
         return {
             "number": number,
             "id": unit.id,
@@ -183,4 +213,5 @@ class Result:
             "page": place.page,
             "start": place.start,
             "end": place.end,
+            **({"found": step} if step is not None else {}),
         }

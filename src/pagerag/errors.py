@@ -96,7 +96,10 @@ class MissingExtraError(PageRAGError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str = "") -> None:
         why = f" ({purpose})" if purpose else ""
-        super().__init__(f"{package} is not installed{why}. Install it with: pip install 'pagerag[{extra}]'")
+        verb, them = ("are", "them") if " and " in package else ("is", "it")
+        super().__init__(
+            f"{package} {verb} not installed{why}. Install {them} with: pip install 'pagerag[{extra}]'"
+        )
         self.package, self.extra = package, extra
 
 

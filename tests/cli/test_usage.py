@@ -81,6 +81,52 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
     assert (tmp_path / "full" / "precious.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["index", "nowhere"], "there is no nowhere; nothing was indexed, and no store made"),
+        (["index", "nowhere", "neither"], "there is no nowhere and no neither"),
+        (["index", "hollow"], "there is nothing to index in hollow"),
+        (["index", "odd.bin"], "odd.bin"),
+    ],
+)
+def test_a_run_that_indexes_nothing_leaves_nothing(capsys, tmp_path, words, message):
+    pytest.importorskip("lancedb")
+    pytest.importorskip("wordllama")
+    (tmp_path / "hollow").mkdir()
+    (tmp_path / "odd.bin").write_bytes(bytes(range(256)) * 40)
+    code, _, err = run(capsys, *words, "--store", "new")
+    assert code == 1
+    assert message in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_store_that_was_there_stays(capsys, tmp_path):
+    pytest.importorskip("lancedb")
+    pytest.importorskip("wordllama")
+    (tmp_path / "a.txt").write_text("Hans Zimmer was born in Frankfurt.")
+    assert run(capsys, "index", "a.txt", "--store", "s")[0] == 0
+    assert run(capsys, "index", "nowhere", "--store", "s")[0] == 1
+    assert run(capsys, "stats", "--store", "s")[0] == 0
+
+
+def test_tune_leaves_no_empty_folder(capsys, tmp_path):
+    code, _, err = run(capsys, "tune", "--data", "nowhere", "--mode", "sentence", "--out", "tuned")
+    assert code == 1, err
+    assert not (tmp_path / "tuned").exists()
+
+
+@pytest.mark.parametrize("words", [["demo"], ["index", "a.txt"], ["ask", "q", "--store", "a.txt"]])
+def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkeypatch, words):
+    monkeypatch.setattr("pagerag.cli._options.find_spec", lambda name: None)
+    (tmp_path / "a.txt").write_text("Text.")
+    code, _, err = run(capsys, *words)
+    assert code == 1
+    assert "lancedb, pyarrow, wordllama and markdown-it-py are not installed" in err
+    assert "pip install 'pagerag[app]'" in err
+    assert not (tmp_path / "pagerag-store").exists()
+
+
 def test_completion_scripts_know_every_command_and_option(capsys):
     for shell in ("bash", "zsh", "fish"):
         code, out, _ = run(capsys, "completion", shell)

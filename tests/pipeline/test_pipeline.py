@@ -206,3 +206,29 @@ def test_promoter_and_reader_are_used_as_given():
     promoter = Promoter(ablate=("minimal_selection",))
     made = PageRAG(retriever=FakeRetriever(UNITS), promoter=promoter, reader=FakeReader("x"))
     assert made.promoter is promoter
+
+
+def test_the_trace_tells_which_follow_up_found_a_unit(demo_store):
+    pipeline = PageRAG.open(demo_store, reader="evidence")
+    result = pipeline.ask("Which city was the composer of Interstellar born in?")
+    rounds = result.to_dict(trace=True)["trace"]["retrieve"]["rounds"]
+    assert [step["round"] for step in rounds] == list(range(len(rounds)))
+    kept = [unit["id"] for step in rounds for unit in step["kept"]]
+    assert sorted(kept) == sorted(unit.id for unit in result.pool.candidates)
+    assert all(step["found"] >= len(step["kept"]) for step in rounds)
+    json.dumps(rounds)
+    named = [u for u in result.found.values() if u["by"] == "title" and u.get("from") is None]
+    assert any(unit["name"] == "interstellar" for unit in named) or result.found
+    shown = result.to_dict()["context"]
+    assert all(unit["found"]["by"] in ("search", "title", "words", "nearness") for unit in shown)
+
+
+def test_explain_says_what_following_up_found(demo_store):
+    from pagerag.retrieve import AdaptiveRetriever, Limits
+
+    pipeline = PageRAG.open(demo_store, reader="evidence")
+    pipeline.retriever = AdaptiveRetriever(pipeline.store, pipeline.encoder, limits=Limits(first=1, depth=1))
+    result = pipeline.ask("Which city was the composer of Interstellar born in?")
+    assert result.found
+    assert "Found by following up:" in result.explain()
+    assert "Hans Zimmer: round 1, 'hans zimmer' is named in Interstellar" in result.explain()

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from typing import Any
 
-from pagerag.errors import SettingsError, StoreError
+from pagerag.errors import MissingExtraError, SettingsError, StoreError
 from pagerag.settings import Settings
 
-__all__ = ["add_json", "add_pipeline", "add_settings", "open_pipeline", "settings_of"]
+__all__ = ["add_json", "add_pipeline", "add_settings", "need_app", "open_pipeline", "settings_of"]
+
+_APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
+    "lancedb": "lancedb",
+    "pyarrow": "pyarrow",
+    "wordllama": "wordllama",
+    "markdown_it": "markdown-it-py",
+}
 
 _FLAGS = {
     "store": "store.path",
@@ -66,6 +74,15 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def need_app(*modules: str, purpose: str) -> None:
+    """Say at once what a bare installation lacks, instead of one package after another."""
+    if all(map(find_spec, modules)):
+        return
+    missing = [package for module, package in _APP.items() if find_spec(module) is None]
+    names = " and ".join([", ".join(missing[:-1]), missing[-1]]) if len(missing) > 1 else missing[0]
+    raise MissingExtraError(names, "app", purpose)
+
+
 def settings_of(args: argparse.Namespace) -> Settings:
     """The settings with this command's flags on top; ``--set`` wins over the flag of its own."""
     flags: dict[str, Any] = {
@@ -86,6 +103,7 @@ def open_pipeline(args: argparse.Namespace) -> Any:
     from pagerag.pipeline import PageRAG
 
     settings = settings_of(args)
+    need_app("lancedb", "pyarrow", purpose="to ask a store")
     path = settings.store.path
     if "://" not in path and not Path(path).exists():
         raise StoreError(

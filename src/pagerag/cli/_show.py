@@ -35,7 +35,16 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
         print(paint(f"      {result.place(citation)}", "dim"))
     show_paths(result)
     if verbose:
+        show_found(result)
         show_verdict(result)
+
+
+def show_found(result: Result) -> None:
+    """Which of the units that were read came from following up, and how."""
+    _, told, lines = result.explain().partition("Found by following up:\n")
+    if told:
+        print(paint("\nfound by following up", "bold"))
+        print(lines)
 
 
 def show_verdict(result: Result) -> None:

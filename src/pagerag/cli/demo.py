@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pagerag.cli._options import add_json, add_settings, settings_of
+from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, note, paint, print_json
 from pagerag.errors import InputError
 
@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     settings = settings_of(args)
+    need_app("lancedb", "pyarrow", "wordllama", "markdown_it", purpose="for the demo")
     reader = make_reader(settings.read.reader, settings)  # first: a wrong name should not cost an index
     with ExitStack() as stack:
         store = _place(args.keep, stack)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
+from pathlib import Path
 from typing import TextIO
 
+from pagerag.cli._options import need_app
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, IngestReport, IngestSettings, index_paths
 from pagerag.settings import Settings
 from pagerag.store import LanceStore, StoreStats, open_store
+from pagerag.store.durable import local_folder
 
 HELP = """Read documents into a store. Unchanged files are skipped, changed ones replaced; a run that was
 interrupted goes on where it stopped when the same command is given again."""
@@ -86,11 +90,17 @@ def run(args: argparse.Namespace) -> int:
         bad_records="skip" if args.skip_bad_records else "fail",
     )
     meter = _Meter(sys.stderr, verbose=args.verbose)
+    folder = local_folder(settings.store.path)
+    new = folder is not None and not folder.exists()
+    if new and not any(Path(path).exists() for path in args.paths):
+        raise InputError(f"there is no {' and no '.join(args.paths)}; nothing was indexed, and no store made")
     with open_for_writing(settings) as store:
         report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter)
         meter.end()
         stats = store.stats()
     code = _exit_code(report)
+    if new and folder is not None and not stats.files:
+        shutil.rmtree(folder, ignore_errors=True)  # made by this run, which found nothing to put there
     if args.json:
         print_json({**report.to_dict(), "store": stats.to_dict(), "exit_code": code})
     else:
@@ -107,6 +117,8 @@ def open_for_writing(settings: Settings) -> LanceStore:
     from pagerag.retrieve import encoder
 
     name = settings.store.encoder
+    default = ("wordllama",) if (name or default_encoder()) == "wordllama" else ()
+    need_app("lancedb", "pyarrow", *default, purpose="to index documents")
     try:
         with open_store(settings.store.path) as present:
             name = name or present.encoder_name

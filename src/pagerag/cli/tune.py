@@ -45,18 +45,23 @@ def run(args: argparse.Namespace) -> int:
     """Fit, write, report."""
     from pagerag.tune.command import tune
 
-    figures = tune(
-        data=args.data,
-        mode=args.mode,
-        what=args.what,
-        encoder_name=args.encoder,
-        out=args.out,
-        limit=args.limit,
-        steps=args.steps,
-        seed=args.seed,
-        support_scores=args.support_scores,
-        say=note,
-    )
+    new = not args.out.exists()
+    try:
+        figures = tune(
+            data=args.data,
+            mode=args.mode,
+            what=args.what,
+            encoder_name=args.encoder,
+            out=args.out,
+            limit=args.limit,
+            steps=args.steps,
+            seed=args.seed,
+            support_scores=args.support_scores,
+            say=note,
+        )
+    finally:
+        if new and args.out.is_dir() and not any(args.out.iterdir()):
+            args.out.rmdir()  # it failed before there was anything to keep
     if args.json:
         print_json(figures)
         return OK

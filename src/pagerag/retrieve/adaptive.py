@@ -34,6 +34,8 @@ from pagerag.retrieve.names import Reading, hashed_names
 from pagerag.retrieve.paths import Asked, Passage, Readings, Table
 from pagerag.retrieve.views import Key, Names, view_of
 from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.text.entities import extract_entities
+from pagerag.text.tokens import all_words
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["AdaptiveRetriever", "Limits", "fill_by_rank", "promote_adaptively"]
@@ -46,7 +48,9 @@ class Limits:
     ``first`` passages of the hybrid ranking start the pool; ``depth`` is how deep each ranking is read
     for fusion. In each of ``rounds`` rounds the best ``seeds`` passages are followed: documents they
     name (at most ``named`` passages of each), and the ``near`` passages nearest to question ⊕ passage
-    for the best ``joined`` of them. The pool never exceeds ``most`` passages.
+    for the best ``joined`` of them. Of these, ``worded`` names that lie nearest to a relation word of the
+    question are also searched for as words, together with what of the question the passage leaves open, and
+    the first ``found`` passages taken. The pool never exceeds ``most`` passages.
     """
 
     first: int = 20
@@ -56,23 +60,25 @@ class Limits:
     named: int = 3
     joined: int = 3
     near: int = 4
+    worded: int = 0
+    found: int = 2
     most: int = 80
 
     def __post_init__(self) -> None:
         for name in ("first", "depth", "most"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("rounds", "seeds", "named", "joined", "near"):
+        for name in ("rounds", "seeds", "named", "joined", "near", "worded", "found"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative, but is {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a passage came into the pool: by ``search`` for the question, by ``title`` or by ``nearness``; in
-    which round (0 is the first search); from which passage (None: from the question); by which name."""
+    """How a passage came into the pool: by ``search`` for the question, by ``title``, ``words`` or
+    ``nearness``; in which round (0 is the first search); from which passage (None: from the question); by which name."""
 
-    by: Literal["search", "title", "nearness"]
+    by: Literal["search", "title", "words", "nearness"]
     round: int = 0
     seed: str | None = None
     name: Callable[[], str] | None = None
@@ -151,11 +157,13 @@ class Frontier:
                 for (_, seed), (_, place) in zip(seeds, fresh, strict=True)
             ]
         )
-        near = self._near([seed for rank, seed in seeds if rank < self.limits.joined])
+        best_seeds = [seed for rank, seed in seeds if rank < self.limits.joined]
+        near, worded = self._near(best_seeds), self._worded(best_seeds)
         found: list[tuple[Key, Step]] = []
         for (_, seed), titled in zip(seeds, named, strict=True):
             found += titled
             found += near.get(seed.unit.id, ())
+            found += worded.get(seed.unit.id, ())
         taken = self._take(found)
         self._enter(taken)
         return bool(taken)
@@ -171,6 +179,35 @@ class Frontier:
             seed.unit.id: [(key, Step("nearness", self.round, seed.unit.id)) for key, _ in ranking]
             for seed, ranking in zip(usable, rankings, strict=True)
         }
+
+    def _worded(self, seeds: Sequence[Passage]) -> dict[str, list[tuple[Key, Step]]]:
+        """For each seed the passages that hold the words of a name in it, and of what it leaves open."""
+        limits = self.limits
+        if not limits.worded or not limits.found:
+            return {}
+        chosen = [(seed, name) for seed in seeds for name in self._open_names(seed)[: limits.worded]]
+        texts = [
+            " ".join([name, *sorted(self.asked.terms - seed.terms - seed.title_terms)])
+            for seed, name in chosen
+        ]
+        found: dict[str, list[tuple[Key, Step]]] = {}
+        for (seed, name), text in zip(chosen, texts, strict=True):
+            step = Step("words", self.round, seed.unit.id, partial(str, name))
+            hits = self.view.rank_text(text, limits.found)
+            found.setdefault(seed.unit.id, []).extend((key, step) for key, _ in hits)
+        return found
+
+    def _open_names(self, seed: Passage) -> list[str]:
+        """Names in a passage that are neither the question's nor its own, those near a cue first."""
+        known = {*self.asked.reading.names, *seed.keys}
+        cues = [place for place, relation in seed.reading.cues if relation in self.asked.cues]
+        names: dict[str, int] = {}
+        for name in extract_entities(seed.unit.text):
+            key = " ".join(all_words(name))
+            if key and key not in known and not key[0].isdigit():
+                place = seed.reading.names.get(key, seed.reading.length)
+                names.setdefault(key, min((abs(place - cue) for cue in cues), default=seed.reading.length))
+        return sorted(names, key=lambda key: names[key])
 
     def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[Key, Step]]]:
         """For each reading the passages of documents whose titles it names; a name is looked up once."""
