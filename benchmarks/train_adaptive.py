@@ -27,7 +27,7 @@ from pagerag.promote.trees import Trees
 from pagerag.retrieve import MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Frontier, Limits, probability
 from pagerag.retrieve.paths import Readings
-from pagerag.tune.learned import _to_trees
+from pagerag.tune.boosting import Growth, boost, to_trees
 
 # corpus, encoder, with titles, from question, to question
 PARTS: tuple[tuple[str, str, bool, int, int], ...] = (
@@ -39,12 +39,7 @@ PARTS: tuple[tuple[str, str, bool, int, int], ...] = (
     ("hotpotqa-train", "wordllama", False, 600, 750),
 )
 FOLDS = 2
-TREES = 150
-SETTINGS: dict[str, Any] = {
-    "objective": "binary", "max_depth": 5, "num_leaves": 16, "learning_rate": 0.08, "min_data_in_leaf": 30,
-    "lambda_l2": 5.0, "feature_fraction": 0.6, "seed": 0, "deterministic": True, "force_col_wise": True,
-    "num_threads": 1, "verbose": -1,
-}  # fmt: skip
+GROWTH = Growth(rounds=150, depth=5, rate=0.1, columns=0.6)
 
 
 @dataclass
@@ -126,16 +121,12 @@ def rows(examples: list[Example], own: list[NDArray[np.float32]]) -> list[NDArra
 
 def trained(examples: list[Example], tables: list[NDArray[np.float32]]) -> list[Trees]:
     """One forest for each fold, trained on the others, and last the one trained on everything."""
-    import lightgbm
-
     forests = []
     for left_out in [*range(FOLDS), None]:
         chosen = [i for i, example in enumerate(examples) if example.fold != left_out]
-        table = lightgbm.Dataset(
-            np.vstack([tables[i] for i in chosen]), np.concatenate([examples[i].labels() for i in chosen])
-        )
-        model = lightgbm.train(SETTINGS, table, num_boost_round=TREES)
-        forests.append(_to_trees(model, SETTINGS["max_depth"]))
+        table = np.vstack([tables[i] for i in chosen])
+        labels = np.concatenate([examples[i].labels() for i in chosen]).astype(np.float32)
+        forests.append(to_trees(boost(table, labels, None, GROWTH)))
     return forests
 
 

@@ -35,27 +35,27 @@ INTERSTELLAR = _units(
     (
         "Christopher Nolan",
         0,
-        "Christopher Nolan, the director of Interstellar, was born in the city of London.",
+        "Christopher Nolan, who directed Interstellar, was born in London.",
     ),
     ("Christopher Nolan", 1, "Nolan also directed Inception and Dunkirk."),
     ("Interstellar (film)", 1, "Interstellar was directed by Christopher Nolan."),
     (
         "Kip Thorne",
         0,
-        "Kip Thorne, born in the city of Logan, advised the makers of Interstellar on physics.",
+        "Kip Thorne, born in Logan, advised the makers of Interstellar on physics.",
     ),
     ("Interstellar medium", 0, "The interstellar medium is the matter between the stars of a galaxy."),
     (
         "Matthew McConaughey",
         0,
-        "Matthew McConaughey, who starred in Interstellar, was born in the city of Uvalde.",
+        "Matthew McConaughey, who starred in Interstellar, was born in Uvalde.",
     ),
-    ("London", 0, "London is the capital city of England."),
+    ("London", 0, "London is the capital of England."),
     ("Film score", 0, "A film score is music written by a composer to accompany a film."),
     ("Dunkirk (film)", 0, "Dunkirk is a 2017 war film directed by Christopher Nolan."),
-    ("Uvalde", 0, "Uvalde is a city in Texas where several actors were born."),
+    ("Uvalde", 0, "Uvalde is the seat of a county in Texas that is known for its honey."),
     ("Hans Zimmer", 0, "Hans Zimmer was born in Frankfurt and moved to London as a teenager."),
-    ("Logan, Utah", 0, "Logan is a city in Utah."),
+    ("Logan, Utah", 0, "Logan lies in a valley in the north of Utah."),
 )
 
 HOTPOT_QUESTION = "Which team's 2013-2014 season had players including a Slovenian who plays at both point guard and shooting guard?"
@@ -64,11 +64,11 @@ HOTPOT = _units(
     (
         "Combo guard",
         0,
-        "A combo guard is a basketball player who plays at both point guard and shooting guard.",
+        "A combo guard combines the skills of two positions on the court.",
     ),
     ("Shooting guard", 0, "The shooting guard is one of the five positions in a basketball game."),
-    ("Point guard", 0, "A point guard directs the play of the team on the court."),
-    ("Guard (basketball)", 0, "Players at guard include the point guard and the shooting guard."),
+    ("Point guard", 0, "The point guard is often the smallest player on the court."),
+    ("Guard (basketball)", 0, "Guards bring the ball up the court and set up plays."),
     ("Goran Dragic", 0, "Goran Dragic is a Slovenian professional basketball player."),
     ("Slovenia men's team", 0, "The Slovenian basketball team played several seasons of qualifying games."),
     (
@@ -123,11 +123,11 @@ WIKI_QUESTION = "Who is Ibrahim Shah of Selangor's paternal grandfather?"
 WIKI = _units(
     ("Selangor", 0, "Selangor is a state of Malaysia whose sultans have ruled since the 18th century."),
     ("Muhammad Shah of Selangor", 0, "Muhammad Shah of Selangor succeeded Ibrahim Shah as sultan."),
-    ("Sultan of Selangor", 0, "The Sultan of Selangor is the ruler of Selangor."),
+    ("Sultan of Selangor", 0, "The Sultan of Selangor is the head of the state and resides in Klang."),
     (
         "Abdul Samad of Selangor",
         0,
-        "Abdul Samad was the fourth Sultan of Selangor and a grandson of Ibrahim Shah.",
+        "Abdul Samad was the fourth Sultan of Selangor and reigned for forty years.",
     ),
     ("Kuala Selangor", 0, "Kuala Selangor is an old royal town of Selangor."),
     (

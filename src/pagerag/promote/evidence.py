@@ -47,9 +47,10 @@ def retrieved_scores(candidates: Sequence[Candidate]) -> Floats:
 class Signals:
     """Per-candidate signals from outside the text. None where the caller gave none."""
 
-    retrieved: Floats
+    retrieved: Floats  # in [0, 1]; 0 is the last of the units that take part by the retriever's word
+    overall: Floats  # in [0, 1] over the whole pool
     similarity: Floats | None = None  # cosine of the question's vector and the unit's
-    between: Floats | None = None  # cosines among the units
+    vectors: Floats | None = None  # the units' vectors, of length one
     support: Floats | None = None  # a support encoder's signals, one row per unit
 
 
@@ -86,6 +87,18 @@ class Evidence:
     def cues(self) -> Floats:
         """Relation cues that the sentence shares with the question."""
         return _bits(self.reading.relations & self.reading.question.relations)
+
+    @cached_property
+    def signalled(self) -> Floats:
+        """n x R: which of the question's relations each sentence signals."""
+        asked = self.reading.question.relations
+        bits = np.array([bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
+        return ((self.reading.relations[:, None] >> bits) & 1).astype(np.float32)
+
+    @cached_property
+    def other_cues(self) -> Floats:
+        """Relation cues of the sentence that the question does not ask for: the director, not the composer."""
+        return _bits(self.reading.relations & ~self.reading.question.relations)
 
     @cached_property
     def titled(self) -> NDArray[np.bool_]:
@@ -134,7 +147,13 @@ class Evidence:
     def paths(self) -> Paths:
         """Ranked support paths; a sentence counts in them with its seed score."""
         return expand_paths(
-            self.reading, self.links, self.seeds, self.seeds, self.weights, paragraph=self.paragraph
+            self.reading,
+            self.links,
+            self.seeds,
+            self.seeds,
+            self.signalled,
+            self.weights,
+            paragraph=self.paragraph,
         )
 
     @cached_property

@@ -79,7 +79,7 @@ class Graph:
                     reading.names[t],
                 )
             )
-        for node, key, name in reading.single:
+        for node, key, name in reading.singles():
             unit = reading.candidates[int(reading.unit[node])]
             sentence = sentence_id(evidence, node)
             nodes.append(

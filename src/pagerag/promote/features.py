@@ -2,7 +2,7 @@
 
 Every feature is a signal that the formulas use as well (relevance, entities, relation cues, provenance,
 specificity, hubness, noise, paths, the retriever's score), measured in several ways; none knows anything
-of the answer or of gold annotations. Missing signals are NaN.
+of the answer or of gold annotations. What the caller gave no signal for has a value below all others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.evidence import Evidence
+from pagerag.promote.graph import ADJACENT
 
 __all__ = [
     "ABLATED_FEATURES",
@@ -32,43 +33,43 @@ Floats = NDArray[Any]
 
 FEATURES: tuple[str, ...] = (
     # the retriever
-    "ret", "ret_rank", "sim_seed", "sim_top",
+    "ret", "ret_rank", "sim_seed",
     # question words and names
-    "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share", "titled", "title_share",
-    "cues", "cue_rank_doc",
+    "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share",
+    "titled", "title_share", "cues", "other_cues",
     # the sentence
     "size", "place", "pronoun", "answer_kind", "names", "new_names",
     # its document
-    "doc_ret", "doc_cover", "doc_share", "doc_rank", "rank_in_doc_ret", "rank_in_doc_cover",
-    "doc_titles_asked", "doc_mass",
+    "doc_ret", "doc_cover", "doc_size", "doc_rank", "rank_in_doc_cover", "doc_mass",
     # directed mention
-    "in_best", "in_anchored", "in_count", "out_best", "out_titled", "out_count", "doc_in_best", "bridge_in", "bridge_both",
+    "in_best", "in_anchored", "in_count", "out_best", "out_titled", "out_count", "in_cued", "out_cued",
+    "bridge_in", "bridge_both",
     # links
-    "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "degree", "adjacent",
-    "pair_cover", "pair_cover_link", "pair_stem_link", "cover_gain", "redundant",
+    "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "adjacent", "pair_cover",
+    "pair_stem_link", "pair_cues_link", "cover_gain", "redundant",
     # paths
     "path1", "path2", "path3", "path_best", "path_rank",
     # the question
-    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_person", "q_date", "q_place",
-    "q_number",
+    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles",
 )  # fmt: skip
 
-
-_OF_QUESTION = FEATURES.index("q_bridge")  # from here on, features of the question: the same for every unit
+_COLUMN = {name: place for place, name in enumerate(FEATURES)}
+_OF_QUESTION = _COLUMN["q_bridge"]  # from here on, features of the question: the same for every unit
+_NO_PATH = -2.0  # below any path's distance from the best
+_NO_VECTOR = -2.0  # below any cosine
 
 ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "sim_seed", "sim_top", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
-        "asked_share", "literal_share", "titled", "title_share", "cues", "cue_rank_doc", "doc_cover",
-        "rank_in_doc_cover", "pair_cover", "pair_cover_link", "cover_gain", "answer_kind", "doc_whole_cover",
-        "doc_whole_asked",
+        "sim_seed", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
+        "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues", "doc_cover",
+        "rank_in_doc_cover", "pair_cover", "pair_cues_link", "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked",
     ),
     "provenance_reliability": (
-        "doc_share", "doc_rank", "doc_mass", "doc_titles_asked", "in_count", "out_count", "degree", "link_best",
+        "doc_size", "doc_rank", "doc_mass", "in_count", "out_count", "link_best",
     ),
     "bridge_specificity": (
         "link_spec", "link_hub", "link_unasked", "link_anchor", "bridge_in", "bridge_both", "in_best",
-        "in_anchored", "out_best", "out_titled", "doc_in_best",
+        "in_anchored", "out_best", "out_titled", "in_cued", "out_cued",
     ),
     "path_quality": ("link_noise", "path1", "path2", "path3", "path_best", "path_rank", "redundant", "adjacent"),
 }  # fmt: skip
@@ -76,196 +77,182 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
 
 
 def _rank(values: Floats) -> Floats:
-    """0 for the best, towards 1 for the last."""
-    order = np.argsort(-values, kind="stable")
+    """0 for the best, then 1, 2, ..."""
     rank = np.empty(len(values), dtype=np.float32)
-    rank[order] = np.arange(len(values), dtype=np.float32)
-    return rank / max(len(values) - 1, 1)
+    rank[np.argsort(-values, kind="stable")] = np.arange(len(values), dtype=np.float32)
+    return rank
 
 
-def _group_max(values: Floats, same: NDArray[np.bool_]) -> Floats:
-    """The maximum over the sentences of the same document."""
-    return np.where(same, values[None, :], -np.inf).max(axis=1).astype(np.float32)
+class _Table:
+    """The features as they are found, one contiguous row each."""
 
+    __slots__ = ("rows",)
 
-def _rank_in_group(values: Floats, same: NDArray[np.bool_]) -> Floats:
-    return ((values[None, :] > values[:, None]) & same).sum(axis=1).astype(np.float32)
+    def __init__(self, nodes: int) -> None:
+        self.rows = np.empty((len(FEATURES), nodes), dtype=np.float32)
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        self.rows[_COLUMN[name]] = values
 
 
 def node_features(evidence: Evidence) -> Floats:
     """One row per sentence, one column per name in ``FEATURES``."""
-    r, signals = evidence.reading, evidence.signals
+    r, signals, links = evidence.reading, evidence.signals, evidence.links
     n = len(r)
-    column: dict[str, Any] = {}
+    table = _Table(n)
     ret = signals.retrieved[r.unit]
-    doc = r.document
-    docs = int(doc.max()) + 1
-    same = doc[:, None] == doc[None, :]
-    other = ~same
-    idf_total = max(float(r.idf.sum()), 1e-9)
+    idf = r.idf / max(float(r.idf.sum()), 1e-9)
     has = (r.query_count > 0).astype(np.float32)
-    cover = has @ r.idf / idf_total
-    cover_own = r.query_own.astype(np.float32) @ r.idf / idf_total
+    cover = has @ idf
+    own = r.query_own @ idf
+    stemmed = r.query_stem.astype(np.float32)
+    stem = stemmed @ idf
     asked_total = max(int(r.asked.sum()), 1)
-    anchored = evidence.asked_entities > 0
-    titled = evidence.titled
     base = 0.5 * ret + 0.5 * cover
 
-    column["ret"] = ret
-    column["ret_rank"] = _rank(ret)
-    _vector_features(column, evidence, base, other)
-    column["lex"] = evidence.lex
-    column["idf_cover"] = cover
-    column["idf_cover_own"] = cover_own
-    stem = r.query_stem.astype(np.float32) @ r.idf / idf_total
-    column["stem_cover"] = stem
-    column["stem_only"] = stem - cover
-    column["cover_rank"] = _rank(stem)
-    column["asked_share"] = evidence.asked_entities / asked_total
-    column["literal_share"] = evidence.literal / asked_total
-    column["titled"] = titled.astype(np.float32)
-    column["title_share"] = r.title_share
-    column["cues"] = evidence.cues
-    column["cue_rank_doc"] = _rank_in_group(evidence.cues + 0.01 * cover_own, same)
+    table["ret"] = ret
+    table["ret_rank"] = _rank(ret)
+    table["sim_seed"] = _joint_similarity(evidence, base)
+    table["lex"] = evidence.lex
+    table["idf_cover"] = cover
+    table["idf_cover_own"] = own
+    table["stem_cover"] = stem
+    table["stem_only"] = stem - cover
+    table["cover_rank"] = _rank(stem)
+    table["asked_share"] = evidence.asked_entities / asked_total
+    table["literal_share"] = evidence.literal / asked_total
+    table["titled"] = evidence.titled
+    table["title_share"] = r.title_share
+    table["cues"] = evidence.cues
+    table["other_cues"] = evidence.other_cues
 
-    column["size"] = np.log1p(r.size)
-    place = r.place % 100_000 if evidence.mode == "document" else r.place
-    column["place"] = np.minimum(place, 12).astype(np.float32)
-    column["pronoun"] = (r.flags & 1).astype(np.float32)
-    kind = r.question.answer
-    column["answer_kind"] = evidence.answer_kind.astype(np.float32)
-    column["names"] = r.named
-    column["new_names"] = r.named - evidence.literal
+    table["size"] = np.log1p(r.size)
+    table["place"] = np.minimum(r.place % 100_000 if evidence.mode == "document" else r.place, 12)
+    table["pronoun"] = r.flags & 1
+    table["answer_kind"] = evidence.answer_kind
+    table["names"] = r.named
+    table["new_names"] = r.named - evidence.literal
 
+    same = links.same
+    ones = np.ones(n, dtype=np.float32)
+    count = ones @ same
     doc_ret = _group_max(ret, same)
-    column["doc_ret"] = doc_ret
-    column["doc_cover"] = _group_max(cover, same)
-    count = np.bincount(doc, minlength=docs).astype(np.float32)
-    column["doc_share"] = count[doc] / n
-    column["doc_rank"] = (doc_ret[None, :] > doc_ret[:, None]).astype(np.float32) @ (1.0 / count[doc])
-    column["rank_in_doc_ret"] = _rank_in_group(ret, same)
-    column["rank_in_doc_cover"] = _rank_in_group(cover_own, same)
-    column["doc_titles_asked"] = float(len(set(doc[titled].tolist())))
-    column["doc_mass"] = np.bincount(doc, weights=base, minlength=docs).astype(np.float32)[doc]
+    table["doc_ret"] = doc_ret
+    table["doc_cover"] = _group_max(cover, same)
+    table["doc_size"] = count
+    table["doc_rank"] = (1.0 / count) @ (doc_ret[:, None] > doc_ret).astype(np.float32)
+    table["rank_in_doc_cover"] = ones @ ((own[:, None] > own) * same)
+    table["doc_mass"] = base @ same
 
-    _mention_features(column, evidence, base, anchored, titled, same)
-    _link_features(column, evidence, base, cover, has, idf_total, anchored, same)
-    _path_features(column, evidence, n)
+    _mention_features(table, evidence, base)
+    _link_features(table, evidence, base)
+    _cover_features(table, evidence, base, (has, cover), (stemmed, stem), idf)
+    _path_features(table, evidence, n)
 
     form = r.question.form
-    column["q_bridge"] = float(form == "bridge")
-    column["q_compare"] = float(form == "comparison")
-    column["q_yesno"] = float(form == "yes-no")
-    column["q_entities"] = float(r.asked.sum())
-    column["q_tokens"] = float(len(r.question.tokens))
-    column["q_titles"] = float((r.asked & r.is_title).sum())
-    for name in ("person", "date", "place", "number"):
-        column[f"q_{name}"] = float(kind == name)
-    table = np.empty((n, len(FEATURES)), dtype=np.float32)
-    for index, name in enumerate(FEATURES):
-        table[:, index] = column[name]
-    return table
+    table["q_bridge"] = form == "bridge"
+    table["q_compare"] = form == "comparison"
+    table["q_yesno"] = form == "yes-no"
+    table["q_entities"] = r.asked.sum()
+    table["q_tokens"] = len(r.question.tokens)
+    table["q_titles"] = (r.asked & r.is_title).sum()
+    return table.rows.T
 
 
-def _vector_features(
-    column: dict[str, Any], evidence: Evidence, base: Floats, other: NDArray[np.bool_]
-) -> None:
-    """Similarity to the question, and to the question ⊕ one of the best sentences elsewhere."""
+def _group_max(values: Floats, same: Floats) -> Floats:
+    """The maximum of values that are not negative over the sentences of the same document."""
+    return np.asarray((same * values[:, None]).max(axis=0))
+
+
+def _joint_similarity(evidence: Evidence, base: Floats) -> Floats | float:
+    """Similarity to the question ⊕ one of the best sentences of other documents."""
     signals, unit = evidence.signals, evidence.reading.unit
-    if signals.similarity is None or signals.between is None:
-        column["sim_seed"] = column["sim_top"] = np.nan
-        return
+    if signals.similarity is None or signals.vectors is None:
+        return _NO_VECTOR
     sim = signals.similarity[unit]
-    column["sim_top"] = sim - float(sim.max())
     first = np.argsort(-base, kind="stable")[:5]
     # |q + v|² = 2 + 2 q·v for unit vectors
-    joint = sim[None, :] + signals.between[np.ix_(unit[first], unit)]
+    joint = sim[None, :] + signals.vectors[unit[first]] @ signals.vectors[unit].T
     joint = joint / np.sqrt(np.maximum(2.0 + 2.0 * sim[first, None], 1e-6))
-    column["sim_seed"] = np.where(other[first], joint, -1.0).max(axis=0)
+    return np.asarray(np.where(evidence.links.same[first] > 0, -1.0, joint).max(axis=0))
 
 
-def _mention_features(
-    column: dict[str, Any],
-    evidence: Evidence,
-    base: Floats,
-    anchored: NDArray[np.bool_],
-    titled: NDArray[np.bool_],
-    same: NDArray[np.bool_],
-) -> None:
+def _mention_features(table: _Table, evidence: Evidence, base: Floats) -> None:
     """Directed mention: a well-scored sentence of another document names this document's title."""
-    r = evidence.reading
-    has_title = r.own >= 0
-    names = (r.explicit[:, r.own] > 0) & has_title[None, :] & ~same  # names[i, j]: i names j's title
+    n = len(base)
+    names = evidence.links.towards.astype(np.float32)  # [i, j]: i names the title of j's document
+    anchored = (evidence.asked_entities > 0).astype(np.float32)
+    titled = evidence.titled.astype(np.float32)
+    fresh = 1.0 - titled
+    ones = np.ones(n, dtype=np.float32)
     weight = names * base[:, None]
-    column["in_best"] = weight.max(axis=0, initial=0.0)
-    from_anchor = names & anchored[:, None]
-    column["in_anchored"] = (from_anchor * base[:, None]).max(axis=0, initial=0.0)
-    column["in_count"] = names.sum(axis=0).astype(np.float32)
-    column["out_best"] = (names * base[None, :]).max(axis=1, initial=0.0)
-    column["out_titled"] = (names & titled[None, :]).any(axis=1).astype(np.float32)
-    column["out_count"] = names.sum(axis=1).astype(np.float32)
-    column["doc_in_best"] = _group_max(np.asarray(column["in_best"]), same)
+    table["in_best"] = weight.max(axis=0)
+    table["in_anchored"] = (weight * anchored[:, None]).max(axis=0)
+    table["in_count"] = ones @ names
+    table["out_best"] = (names * base).max(axis=1)
+    table["out_titled"] = names @ titled > 0
+    table["out_count"] = names @ ones
     # the textbook bridge: an anchored sentence names this title, and the question does not
-    fresh = ~titled
-    bridge_in = (from_anchor & fresh[None, :]).any(axis=0)
-    column["bridge_in"] = bridge_in.astype(np.float32)
-    bridge_out = (from_anchor & fresh[None, :]).any(axis=1)
-    column["bridge_both"] = bridge_out.astype(np.float32)
+    table["bridge_in"] = (anchored @ names > 0) * fresh
+    bridges = (names @ fresh > 0) * anchored
+    table["bridge_both"] = bridges
+    # ... and says of it what the question asks about: who composed the score, not who directed the film
+    cued = np.minimum(evidence.cues, 2.0) * anchored
+    table["in_cued"] = (names * cued[:, None]).max(axis=0) * fresh
+    table["out_cued"] = bridges * cued
 
 
-def _link_features(
-    column: dict[str, Any],
+def _link_features(table: _Table, evidence: Evidence, base: Floats) -> None:
+    """The best links of each sentence. Links are symmetric, so the maximum is taken down the columns."""
+    r, links = evidence.reading, evidence.links
+    row = np.arange(len(base))
+    value = np.where(links.cross, links.score, -1.0)
+    best = value.argmax(axis=0)
+    table["link_best"] = value[best, row]
+    table["link_spec"] = links.spec[best, row]
+    table["link_hub"] = links.hub[best, row]
+    table["link_noise"] = links.noise[best, row]
+    worth = (links.cross & (links.unasked > 0.5)) * links.spec * (0.2 + base[:, None])
+    table["link_unasked"] = worth.max(axis=0)
+    table["link_anchor"] = (worth * (evidence.asked_entities > 0)[:, None]).max(axis=0)
+    table["adjacent"] = ((links.kind == ADJACENT) * base[:, None]).max(axis=0)
+    better = base[:, None] > base
+    table["redundant"] = (better * r.overlap).max(axis=0) / np.maximum(r.size, 1.0)
+
+
+def _cover_features(
+    table: _Table,
     evidence: Evidence,
     base: Floats,
-    cover: Floats,
-    has: Floats,
-    idf_total: float,
-    anchored: NDArray[np.bool_],
-    same: NDArray[np.bool_],
+    exact: tuple[Floats, Floats],
+    stemmed: tuple[Floats, Floats],
+    idf: Floats,
 ) -> None:
-    r, links = evidence.reading, evidence.links
-    n = len(r)
-    linked = np.isfinite(links.score)
-    np.fill_diagonal(linked, False)
-    cross = linked & ~same
-    value = np.where(cross, links.score, -1.0)
-    column["link_best"] = value.max(axis=1, initial=-1.0)
-    unasked = cross & (links.unasked > 0.5)
-    worth = np.where(unasked, links.spec * (0.2 + base[None, :]), 0.0)
-    column["link_unasked"] = worth.max(axis=1, initial=0.0)
-    column["link_anchor"] = np.where(
-        unasked & anchored[None, :], links.spec * (0.2 + base[None, :]), 0.0
-    ).max(axis=1, initial=0.0)
-    best = np.argmax(value, axis=1)
-    row = np.arange(n)
-    column["link_spec"] = links.spec[row, best]
-    column["link_hub"] = links.hub[row, best]
-    column["link_noise"] = links.noise[row, best]
-    column["degree"] = cross.sum(axis=1) / max(n - 1, 1)
-    column["adjacent"] = np.where(links.kind == 0, base[None, :], 0.0).max(axis=1, initial=0.0)
-    # |q ∩ (s_i ∪ s_j)| by idf
-    weighted = has * r.idf
-    union = (cover[:, None] + cover[None, :]) - (weighted @ has.T) / idf_total
-    column["pair_cover"] = np.where(same, 0.0, union).max(axis=1, initial=0.0)
-    column["pair_cover_link"] = np.where(cross, union, 0.0).max(axis=1, initial=0.0)
-    stemmed = r.query_stem.astype(np.float32)
-    either = stemmed @ r.idf / idf_total
-    joint = (either[:, None] + either[None, :]) - ((stemmed * r.idf) @ stemmed.T) / idf_total
-    column["pair_stem_link"] = np.where(cross, joint, 0.0).max(axis=1, initial=0.0)
+    """|q ∩ (s_i ∪ s_j)| by idf: how much of the question two sentences cover together."""
+    links = evidence.links
+    union = _joint_cover(*exact, idf)
+    table["pair_cover"] = ((1.0 - links.same) * union).max(axis=0)
+    table["pair_stem_link"] = (links.cross * _joint_cover(*stemmed, idf)).max(axis=0)
+    signals = evidence.signalled
+    if signals.shape[1]:
+        equal = np.full(signals.shape[1], 1.0 / signals.shape[1], dtype=np.float32)
+        table["pair_cues_link"] = (links.cross * _joint_cover(signals, signals @ equal, equal)).max(axis=0)
+    else:
+        table["pair_cues_link"] = 0.0
     top = int(np.argmax(base))
-    column["cover_gain"] = union[top] - cover[top]
-    better = base[None, :] > base[:, None]
-    repeat = r.overlap / np.maximum(r.size[:, None], 1.0)
-    column["redundant"] = np.where(better, repeat, 0.0).max(axis=1, initial=0.0)
+    table["cover_gain"] = union[top] - exact[1][top]
 
 
-def _path_features(column: dict[str, Any], evidence: Evidence, n: int) -> None:
+def _joint_cover(has: Floats, cover: Floats, idf: Floats) -> Floats:
+    return np.asarray(cover[:, None] + cover - (has * idf) @ has.T)
+
+
+def _path_features(table: _Table, evidence: Evidence, n: int) -> None:
     best, rank = evidence.paths.best_through(n)
-    best -= evidence.paths.score[0]
-    best[~np.isfinite(best)] = np.nan
-    column["path1"], column["path2"], column["path3"] = best[0], best[1], best[2]
-    column["path_best"] = np.fmax.reduce(best)
-    column["path_rank"] = np.minimum(rank, 60).astype(np.float32)
+    best = np.maximum(best - evidence.paths.score[0], _NO_PATH)
+    table["path1"], table["path2"], table["path3"] = best[0], best[1], best[2]
+    table["path_best"] = best.max(axis=0)
+    table["path_rank"] = np.minimum(rank, 60)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,21 +269,19 @@ class View:
 
 def unit_segments(evidence: Evidence) -> NDArray[np.int64]:
     """Where each unit's sentences start: they stand in the order of their units."""
-    return np.flatnonzero(np.diff(evidence.reading.unit, prepend=-1))
+    unit = evidence.reading.unit
+    return np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
 
 
 def unit_view(evidence: Evidence) -> View:
     """Sentence by sentence, or, in document mode, gathered over the sentences of each unit."""
     r, links = evidence.reading, evidence.links
-    other = r.document[:, None] != r.document[None, :]
-    linked = np.isfinite(links.score) & other
-    unasked = linked & (links.unasked > 0.5)
-    names = (r.explicit[:, r.own] > 0) & (r.own >= 0)[None, :] & other
+    unasked = links.cross & (links.unasked > 0.5)
     if evidence.mode != "document":
-        return View(r.unit, r.document, r.place, linked, unasked, names)
+        return View(r.unit, r.document, r.place, links.cross, unasked, links.towards)
     starts = unit_segments(evidence)
     present = r.unit[starts]
-    squares = np.stack([linked, unasked, names])
+    squares = np.stack([links.cross, unasked, links.towards])
     gathered = np.logical_or.reduceat(np.logical_or.reduceat(squares, starts, axis=1), starts, axis=2)
     place = np.array([r.candidates[i].position or 0 for i in present.tolist()], dtype=np.int64)
     return View(present, r.document[starts], place, gathered[0], gathered[1], gathered[2])
@@ -319,25 +304,18 @@ def unit_features(evidence: Evidence) -> Floats:
     starts = unit_segments(evidence)
     size = np.diff(starts, append=len(r)).astype(np.float32)
     own = nodes[:, :_OF_QUESTION]
-    gaps = np.isnan(own)
-    gone = gaps.all(axis=0)
-    filled = np.where(gaps, np.float32(-9.0), own)
-    best = np.maximum.reduceat(filled, starts, axis=0)
-    mean = np.add.reduceat(filled, starts, axis=0) / size[:, None]
-    best[:, gone] = mean[:, gone] = np.nan
-    covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0).astype(np.float32)
+    width = own.shape[1]
+    table = np.empty((len(starts), len(AGGREGATED)), dtype=np.float32)
+    table[:, :width] = np.maximum.reduceat(own, starts, axis=0)
+    table[:, width : 2 * width] = np.add.reduceat(own, starts, axis=0) / size[:, None]
+    covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
     named = np.maximum.reduceat(r.entity, starts, axis=0)
-    whole = np.stack(
-        [
-            covered @ r.idf / max(float(r.idf.sum()), 1e-9),
-            named @ r.asked.astype(np.float32) / max(int(r.asked.sum()), 1),
-            np.log1p(size),
-            evidence.signals.retrieved[r.unit[starts]],
-        ],
-        axis=1,
-    )
-    question = np.broadcast_to(nodes[:1, _OF_QUESTION:], (len(starts), len(FEATURES) - _OF_QUESTION))
-    return np.concatenate([best, mean, whole, question], axis=1).astype(np.float32)
+    table[:, 2 * width] = covered @ r.idf / max(float(r.idf.sum()), 1e-9)
+    table[:, 2 * width + 1] = named @ r.asked / max(int(r.asked.sum()), 1)
+    table[:, 2 * width + 2] = np.log1p(size)
+    table[:, 2 * width + 3] = evidence.signals.retrieved[r.unit[starts]]
+    table[:, 2 * width + 4 :] = nodes[:1, _OF_QUESTION:]
+    return table
 
 
 SECOND: tuple[str, ...] = (
@@ -349,37 +327,35 @@ SECOND: tuple[str, ...] = (
 def second_features(view: View, p: Floats) -> Floats:
     """What the first round's scores of the other units say about each: the set, not the unit alone."""
     n = len(p)
-    docs = int(view.document.max()) + 1
-    same = view.document[:, None] == view.document[None, :]
-    gap = view.place[None, :] - view.place[:, None]
-    doc_best = np.zeros(docs, dtype=np.float32)
-    np.maximum.at(doc_best, view.document, p)
-    ordered = np.sort(doc_best)[::-1]
+    document = view.document
+    same = document[:, None] == document
+    apart = view.place - view.place[:, None]
+    # [relation, i, j]: j stands in that relation to i; the largest p among such j, taken down the columns
+    masks = np.empty((8, n, n), dtype=np.float32)
+    masks[0] = ~same
+    masks[1] = same
+    masks[1].flat[:: n + 1] = 0.0
+    masks[2] = same & (apart == 1)
+    masks[3] = same & (apart == -1)
+    masks[4] = view.linked
+    masks[5] = view.names
+    masks[6] = view.names.T
+    masks[7] = view.unasked
+    related = (masks * p[:, None]).max(axis=1)
     ranked = np.sort(p)[::-1]
-    # the largest p among the others that stand in some relation to each unit
-    masks = np.stack(
-        [
-            ~same,
-            same & ~np.eye(n, dtype=bool),
-            same & (gap == -1),
-            same & (gap == 1),
-            view.linked,
-            view.names.T,
-            view.names,
-            view.unasked,
-        ]
-    )
-    related = (masks * p).max(axis=2, initial=0.0)
-    own = doc_best[view.document]
+    by_document = (same * p[:, None]).max(axis=0)
+    best = np.zeros(int(document.max()) + 1, dtype=np.float32)
+    best[document] = by_document
+    ordered = np.sort(best)[::-1]
     table = np.empty((n, len(SECOND)), dtype=np.float32)
     table[:, 0] = p
     table[:, 1] = _rank(p)
     table[:, 2] = ranked[0]
     table[:, 3] = p.sum()
     table[:, 4:12] = related.T
-    table[:, 12] = own
-    table[:, 13] = (doc_best[None, :] > own[:, None]).sum(axis=1)
-    table[:, 14] = np.bincount(view.document, weights=p, minlength=docs)[view.document]
-    table[:, 15] = ordered[1] if docs > 1 else 0.0
+    table[:, 12] = by_document
+    table[:, 13] = (best > by_document[:, None]).sum(axis=1)
+    table[:, 14] = p @ same
+    table[:, 15] = ordered[1] if len(ordered) > 1 else 0.0
     table[:, 16] = p - ranked[min(2, n - 1)]
     return table

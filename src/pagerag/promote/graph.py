@@ -46,6 +46,9 @@ class Links:
     unasked: Square  # triggers that the question does not name
     asked: NDArray[np.bool_]  # the question names a trigger
     names: NDArray[np.bool_]  # one end names the other's document
+    towards: NDArray[np.bool_]  # [i, j]: i names the title of j's document, another one than its own
+    same: Square  # 1 where both are of one document
+    cross: NDArray[np.bool_]  # a link of any kind joins two documents
     score: Square  # -inf where there is no link
     pair_coh: Square
     stated: dict[tuple[int, int], int]  # relation links: which of Reading.stated made it
@@ -56,47 +59,50 @@ class Links:
 def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
     """Link the sentences of the pool and score each link as a hypothesis."""
     n = len(reading)
-    entity = reading.entity
-    df = entity.sum(axis=0)
+    df = reading.entity.sum(axis=0)
     rarity = score.idf(df, n)
-    same = reading.document[:, None] == reading.document[None, :]
+    one = reading.document[:, None] == reading.document
+    same = one.astype(np.float32)
     shared, idf_sum, df_sum, asked_sum = _trigger_sums(reading, rarity, df, same)
     # Two sentences that say the same in nearly the same words complete nothing: no hypothesis of support.
-    small = np.minimum(reading.size[:, None], reading.size[None, :])
+    small = np.minimum(reading.size[:, None], reading.size)
     is_shared = (shared > 0) & (reading.overlap <= REPEATS * np.maximum(small, 1.0))
-    np.fill_diagonal(is_shared, False)
-    sources = np.where(same, 1.0, 2.0).astype(np.float32)
+    is_shared.flat[:: n + 1] = False
+    sources = 2.0 - same
 
-    present = df > 0
     conf = score.confidence(shared, w)
-    rarest = float(rarity[present].max(initial=0.0))
-    if reading.single:
+    rarest = float(rarity[df > 0].max(initial=0.0))
+    if reading.single[0]:
         rarest = max(rarest, float(score.idf(1, n)))
     spec = score.share(idf_sum, shared, rarest)
     hub = score.share(df_sum, shared, float(df.max(initial=1.0)))
     div = score.diversity(sources, w)
     noisy = score.noise(spec, conf, sources, w, paragraph=paragraph)
     asked = (asked_sum > 0) & is_shared
-    names = _names_document(reading) & ~same
+    towards = (reading.explicit.take(reading.own, axis=1) > 0) & (reading.own >= 0) & ~one
+    names = towards | towards.T
     relevance = _relevance(reading)
     reliable = score.reliability(div, conf, w)
     value = score.edge_score(relevance, reliable, spec, hub, noisy, w, asked, names & is_shared)
 
     kind = np.where(is_shared, np.int8(SHARED), np.int8(NONE))
-    best = np.where(is_shared, value, -np.inf).astype(np.float32)
+    best = np.where(is_shared, value, np.float32(-np.inf))
     fields = {"conf": conf, "div": div, "spec": spec, "hub": hub, "noise": noisy, "reliability": reliable}
-    _lay_adjacent(reading, w, same, relevance, kind, best, fields)
+    _lay_adjacent(reading, w, one, relevance, kind, best, fields)
     stated = _lay_relations(reading, w, sources, relevance, kind, best, fields)
-    none = kind == NONE
-    for values in fields.values():
-        values[none] = 0.0
+    linked = kind != NONE
+    for name, values in fields.items():
+        fields[name] = values * linked
     return Links(
         kind=kind,
-        triggers=np.where(kind == SHARED, shared, 0.0).astype(np.float32),
+        triggers=(kind == SHARED) * shared,
         relevance=relevance,
-        unasked=np.where(is_shared, shared - asked_sum, 0.0).astype(np.float32),
+        unasked=is_shared * (shared - asked_sum),
         asked=asked & (kind == SHARED),
         names=names & (kind == SHARED),
+        towards=towards,
+        same=same,
+        cross=linked & ~one,
         score=best,
         pair_coh=_pair_coherence(reading, shared, w),
         stated=stated,
@@ -107,7 +113,7 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
 
 
 def _trigger_sums(
-    reading: Reading, rarity: Floats, df: Floats, same: NDArray[np.bool_]
+    reading: Reading, rarity: Floats, df: Floats, same: Square
 ) -> tuple[Square, Square, Square, Square]:
     """Σ over T_e = Ent(s_i) ∩ Ent(s_j) of 1, idf(t), df(t) and [the question names t].
 
@@ -125,13 +131,6 @@ def _trigger_sums(
     np.maximum(sums, 0.0, out=sums)
     sums[1:] *= sums[0] > 0.5
     return sums[0].round(), sums[1], sums[2], sums[3]
-
-
-def _names_document(reading: Reading) -> NDArray[np.bool_]:
-    """Whether one of the two sentences explicitly names the title of the other's document."""
-    titled = reading.own >= 0
-    towards = (reading.explicit[:, reading.own] > 0) & titled[None, :]
-    return np.asarray(towards | towards.T)
 
 
 def _relevance(reading: Reading) -> Square:

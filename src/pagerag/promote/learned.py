@@ -30,7 +30,7 @@ from pagerag.promote.features import (
     unit_view,
 )
 from pagerag.promote.select import support_of
-from pagerag.promote.setsize import best_prefix, expected_f1
+from pagerag.promote.setsize import best_prefix
 from pagerag.promote.strategy import Fits, Judgement, state_of
 from pagerag.promote.trees import Trees
 from pagerag.promote.weights import Weights
@@ -38,14 +38,16 @@ from pagerag.units import Mode, State
 
 __all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
 
-FORMAT = 1
+FORMAT = 2
 _SMALL_POOL = 10
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
+_COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
 SUFFICIENCY: tuple[str, ...] = (
-    "expected_f1", "p1", "p2", "p3", "p_sum", "core", "p_min_core", "doc1", "doc2", "support", "linked", "cover",
-    "asked", "asked_found", "bridge", "comparison", "gap",
+    "expected_f1", "p1", "p2", "p3", "p_sum", "core", "p_min_core", "p_next", "doc1", "doc2", "doc3", "core_docs",
+    "support", "linked", "led", "cover", "stems", "cues", "answers", "asked", "asked_found", "asked_unknown",
+    "fresh_titles", "loose_names", "path1", "path2", "path3", "bridge", "comparison", "tokens", "gap",
 )  # fmt: skip
 """What the verdict on sufficiency is read from."""
 
@@ -169,11 +171,11 @@ class LearnedStrategy:
         """Probabilities for every candidate, the set of highest expected F1, and how far it suffices."""
         view = unit_view(evidence)
         rows = self._scores(evidence, view)
-        core = self._core(evidence, view, rows, fits)
-        sufficiency, state = self._verdict(evidence, view, rows, core)
+        core, expected = self._core(evidence, view, rows, fits)
+        sufficiency, state = self._verdict(evidence, view, rows, core, expected)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
-        scores = 0.5 * float(rows.min()) * evidence.signals.retrieved
+        scores = 0.5 * float(rows.min()) * evidence.signals.overall
         scores[view.unit] = rows
         return Judgement(
             scores.astype(np.float32),
@@ -183,7 +185,7 @@ class LearnedStrategy:
         )
 
     def _verdict(
-        self, evidence: Evidence, view: View, rows: Floats, core: tuple[int, ...]
+        self, evidence: Evidence, view: View, rows: Floats, core: tuple[int, ...], expected: float
     ) -> tuple[float, State]:
         """How far the core suffices. The learned verdict was trained on pools of twenty and compares the
         chosen with the many they were chosen from; in a small pool the formula's support decides."""
@@ -194,7 +196,7 @@ class LearnedStrategy:
             nodes = [node for node, unit in enumerate(evidence.reading.unit.tolist()) if unit in units]
             support = support_of(evidence.reading, evidence.links, nodes)
             return support, state_of(support, evidence.weights.enough, evidence.weights.some)
-        row = sufficiency_row(evidence, view, rows, core)
+        row = sufficiency_row(evidence, view, rows, core, expected)
         sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
         return sufficiency, state_of(sufficiency, self.model.enough, self.model.some)
 
@@ -207,68 +209,98 @@ class LearnedStrategy:
             if support is not None and support.shape[1] == len(self.model.signals):
                 extra = support[view.unit]
             else:
-                extra = np.full((len(table), len(self.model.signals)), np.nan, dtype=np.float32)
+                extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
         both = np.concatenate([table, second_features(view, first)], axis=1)
         return _sigmoid_all(self.model.second.log_odds(both))
 
-    def _core(self, evidence: Evidence, view: View, scores: Floats, fits: Fits) -> tuple[int, ...]:
-        """Units in order of probability while they fit; of these prefixes the one of highest expected F1.
+    def _core(
+        self, evidence: Evidence, view: View, scores: Floats, fits: Fits
+    ) -> tuple[tuple[int, ...], float]:
+        """Units in order of probability while they fit; of these prefixes the one of highest expected F1,
+        with that.
 
         A unit that shares no word with the question or the pool is never in it.
         """
         alone = evidence.isolated
         if evidence.mode == "document":
             alone = np.logical_and.reduceat(alone, unit_segments(evidence))
-        order = np.argsort(-scores, kind="stable").tolist()[:_LOOKED_AT]
-        p = scores.astype(np.float64).tolist()
+        order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
+        p = scores.tolist()
         unit = view.unit.tolist()
         chosen: list[int] = []
+        taken: set[int] = set()
         for index in order:
-            if not alone[index] and fits({unit[i] for i in (*chosen, index)}):
+            if not alone[index] and fits({*taken, unit[index]}):
                 chosen.append(index)
+                taken.add(unit[index])
+        inside = set(chosen)
+        size, expected = best_prefix(
+            [p[i] for i in chosen], [p[i] for i in order if i not in inside][:_COUNTED]
+        )
         if self.minimal_selection:
-            size, _ = best_prefix([p[i] for i in chosen], [p[i] for i in order if i not in chosen])
             chosen = chosen[:size]
-        return tuple(chosen)
+        return tuple(chosen), expected
 
 
-def sufficiency_row(evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]) -> Floats:
-    """The features of ``SUFFICIENCY`` for a selected set; ``scores`` and ``core`` speak of the view's rows."""
-    reading = evidence.reading
-    ranked = np.sort(scores)[::-1]
-    padded = np.zeros(3, dtype=np.float32)
-    padded[: min(3, len(ranked))] = ranked[:3]
-    documents = np.zeros(int(view.document.max()) + 1, dtype=np.float32)
+def sufficiency_row(
+    evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...], expected: float
+) -> Floats:
+    """The features of ``SUFFICIENCY`` for a selected set; ``scores`` and ``core`` speak of the view's rows,
+    ``expected`` is the set's expected F1."""
+    reading, question = evidence.reading, evidence.reading.question
+    ranked = [*np.sort(scores)[::-1].tolist(), 0.0, 0.0]
+    documents = np.zeros(int(view.document.max()) + 3, dtype=np.float32)
     np.maximum.at(documents, view.document, scores)
     documents = np.sort(documents)[::-1]
     chosen = list(core)
     units = set(view.unit[chosen].tolist())
     nodes = [node for node, unit in enumerate(reading.unit.tolist()) if unit in units]
-    linked = float(view.linked[np.ix_(chosen, chosen)].any()) if len(chosen) > 1 else 0.0
-    covered = reading.query_count[nodes].any(axis=0)
+    here = np.ix_(chosen, chosen)
+    p = scores.tolist()
+    inside = set(chosen)
+    idf = reading.idf / max(float(reading.idf.sum()), 1e-9)
+    named = reading.explicit[nodes].any(axis=0)
+    found = (reading.entity[nodes].any(axis=0) & reading.asked).sum()
     asked = int(reading.asked.sum())
-    found = int((reading.entity[nodes].any(axis=0) & reading.asked).sum())
-    left = np.sort(np.delete(scores, chosen))[::-1][:_LOOKED_AT].tolist()
-    form = reading.question.form
+    cues = 0
+    for bits in reading.relations[nodes].tolist():
+        cues |= bits
+    best = evidence.paths.best_by_length()
     return np.array(
         [
-            expected_f1(scores[chosen].tolist(), left),
-            *padded,
-            scores.sum(),
+            expected,
+            ranked[0],
+            ranked[1],
+            ranked[2],
+            sum(p),
             len(core),
-            float(scores[chosen].min()),
+            min(p[i] for i in chosen),
+            max((value for i, value in enumerate(p) if i not in inside), default=0.0),
             documents[0],
-            documents[1] if len(documents) > 1 else 0.0,
+            documents[1],
+            documents[2],
+            len(set(view.document[chosen].tolist())),
             support_of(reading, evidence.links, nodes),
-            linked,
-            float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9)),
+            view.linked[here].any(),
+            view.names[here].any(),
+            reading.query_count[nodes].any(axis=0) @ idf,
+            reading.query_stem[nodes].any(axis=0) @ idf,
+            (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
+            evidence.answer_kind[nodes].any(),
             asked,
             found / max(asked, 1),
-            form == "bridge",
-            form == "comparison",
-            padded[0] - padded[1],
+            max(len(question.entities) - asked, 0),
+            (named & reading.is_title & ~reading.asked).sum(),
+            (reading.named[nodes] - reading.explicit[nodes].sum(axis=1)).sum(),
+            best[0],
+            best[1],
+            best[2],
+            question.form == "bridge",
+            question.form == "comparison",
+            len(question.tokens),
+            ranked[0] - ranked[1],
         ],
         dtype=np.float32,
     )

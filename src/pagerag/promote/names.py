@@ -37,42 +37,46 @@ class Names:
         titles = [title[0] for title in rows.titles if title is not None and title[0]]
         keys = [*chain.from_iterable(rows.entities), *asked.entities]
         surfaces = [*chain.from_iterable(rows.surfaces), *asked.surfaces]
-        capitals = [key for key, surface in zip(keys, surfaces, strict=True) if surface.isupper()]
-        self.gazetteer = Gazetteer(titles, keys, capitals)
+        spelled = dict(zip(reversed(keys), reversed(surfaces), strict=True))  # the first spelling stands
+        capitals = [
+            key for key, surface in zip(keys, surfaces, strict=True) if len(key) <= 6 and surface.isupper()
+        ]
+        self.gazetteer = Gazetteer(titles, spelled, capitals)
         self.display: dict[str, str] = {}
         self.index: dict[str, int] = {}
         self.titles = set(titles)
         self.relations = relations
-        self.names_of: list[dict[int, None]] = []
-        self.single: tuple[tuple[int, str, str], ...] = ()
+        self.single: tuple[list[int], list[int], list[tuple[str, str]]] = ([], [], [])
         for document, title in enumerate(rows.titles):
             if title is not None and title[0]:
                 self._add(title[0], rows.title_names[document])
-        self._name_nodes(rows, candidates)
+        self.names_of = self._name_nodes(rows, candidates, spelled)
         self.asked = self._asked(asked)
 
-    def _name_nodes(self, rows: Rows, candidates: Sequence[Candidate]) -> None:
-        resolve, titles_in = self.gazetteer.resolve, self.gazetteer.titles_in
-        rare = _rare_words(rows)
-        given = _given_names(rows, candidates, self.relations)
-        known: dict[str, int] = {}
-        for node, keys in enumerate(rows.entities):
-            for place, key in enumerate(keys):
-                if key not in known:
-                    surface = rows.surfaces[node][place]
-                    known[key] = self._add(resolve(key, surface), surface)
-            ids = dict.fromkeys([known[key] for key in keys])
-            for title in titles_in(rows.tokens[node]):
-                ids[self.index[title]] = None
-            if rare and rows.flags[node] & _CASELESS:
-                for token in rows.tokens[node]:
-                    if token in rare:
-                        ids[self._add(token, token)] = None
-            for surface in given.get(node, ()):
+    def _name_nodes(
+        self, rows: Rows, candidates: Sequence[Candidate], spelled: dict[str, str]
+    ) -> list[dict[int, None]]:
+        """For each node the numbers of the entities that it names."""
+        resolve, titles_in, add = self.gazetteer.resolve, self.gazetteer.titles_in, self._add
+        short = self.gazetteer.short
+        known = {
+            key: add(resolve(key, spelled[key]) if key in short else key, spelled[key])
+            for key in dict.fromkeys(chain.from_iterable(rows.entities))
+        }
+        named = [dict.fromkeys([known[key] for key in keys]) for keys in rows.entities]
+        heads = self.gazetteer.heads
+        for node, tokens in enumerate(rows.tokens):
+            if not heads.isdisjoint(tokens):
+                for title in titles_in(tokens):
+                    named[node][self.index[title]] = None
+        for node, token in _rare_mentions(rows):
+            named[node][add(token, token)] = None
+        for node, given in _given_names(rows, candidates, self.relations).items():
+            for surface in given:
                 key = name_key(surface)
                 if key:
-                    ids[self._add(resolve(key, surface), surface)] = None
-            self.names_of.append(ids)
+                    named[node][add(resolve(key, surface), surface)] = None
+        return named
 
     def _add(self, key: str, surface: str) -> int:
         index = self.index.get(key)
@@ -89,55 +93,51 @@ class Names:
             if index is not None:
                 found.add(index)
         tokens = asked.tokens
-        caseless = asked.text == asked.text.lower()
+        least = 1 if asked.text == asked.text.lower() else 2
         for start in range(len(tokens)):
-            for end in range(start + (1 if caseless else 2), min(start + 8, len(tokens)) + 1):
+            for end in range(start + least, min(start + 8, len(tokens)) + 1):
                 index = self.index.get(" ".join(tokens[start:end]))
                 if index is not None:
                     found.add(index)
         return found
 
-    def incidence(self, rows: Rows) -> tuple[Floats, Floats, Ints, Floats]:
+    def incidence(self, rows: Rows, document: Ints) -> tuple[Floats, Floats, Ints, Floats]:
         """Which node names which entity; the same with each document's title added; the title's entity; how
         many entities each node names.
 
         Only entities that can link or anchor get a column: most names of a pool occur once.
         """
         count = len(rows.unit)
-        nodes = np.repeat(np.arange(count), [len(ids) for ids in self.names_of])
-        flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=len(nodes))
-        total = len(self.index)
-        links = np.bincount(flat, minlength=total) > 1
+        sizes = [len(ids) for ids in self.names_of]
+        flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=sum(sizes))
+        nodes = np.repeat(np.arange(count), sizes)
+        links = np.bincount(flat, minlength=len(self.index)) > 1
         titles = [self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles]
-        links[[title for title in titles if title >= 0]] = True
-        links[sorted(self.asked)] = True
+        anchors = [title for title in titles if title >= 0]
+        anchors += self.asked
         for relation in self.relations:
-            links[[end for end in self._ends(relation[0]) if end is not None]] = True
+            anchors += [end for end in self._ends(relation[0]) if end is not None]
+        links[anchors] = True
         column = np.where(links, np.cumsum(links) - 1, -1)
-        keep = links[flat]
-        width = max(int(links.sum()), 1)
-        explicit = np.zeros((count, width), dtype=np.float32)
-        explicit[nodes[keep], column[flat[keep]]] = 1.0
-        of_document = np.array([column[title] if title >= 0 else -1 for title in titles], dtype=np.int64)
-        own = of_document[rows.document]
+        place = column[flat]
+        keep = place >= 0
+        explicit = np.zeros((count, max(int(links.sum()), 1)), dtype=np.float32)
+        explicit[nodes[keep], place[keep]] = 1.0
+        own = np.array([column[title] if title >= 0 else -1 for title in titles], dtype=np.int64)[document]
         entity = explicit.copy()
-        titled = np.nonzero(own >= 0)[0]
+        titled = np.flatnonzero(own >= 0)
         entity[titled, own[titled]] = 1.0
         pairs = list(self.display.items())
-        self.single = tuple(
-            (int(node), *pairs[name])
-            for node, name in zip(nodes[~keep].tolist(), flat[~keep].tolist(), strict=True)
-        )
-        self.display = {key: name for (key, name), link in zip(pairs, links.tolist(), strict=True) if link}
+        self.single = (nodes[~keep].tolist(), flat[~keep].tolist(), pairs)
+        linking = np.flatnonzero(links).tolist()
+        self.display = dict([pairs[name] for name in linking])
         self.index = {key: place for place, key in enumerate(self.display)}
         self.asked = {int(column[place]) for place in self.asked}
-        named = np.bincount(nodes, minlength=count).astype(np.float32)
-        self.names_of = (
-            [{int(column[name]): None for name in ids if links[name]} for ids in self.names_of]
-            if self.relations
-            else []
-        )
-        return explicit, entity, own, named
+        if self.relations:
+            self.names_of = [
+                {int(column[name]): None for name in ids if links[name]} for ids in self.names_of
+            ]
+        return explicit, entity, own, np.array(sizes, dtype=np.float32)
 
     def asked_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
@@ -190,21 +190,22 @@ def stated_by(
     return stated
 
 
-def _rare_words(rows: Rows) -> frozenset[str]:
+def _rare_mentions(rows: Rows) -> list[tuple[int, str]]:
     """In text without capitals, words that a few units share stand in for names."""
-    if not any(flag & _CASELESS for flag in rows.flags):
-        return frozenset()
+    caseless = [node for node, flag in enumerate(rows.flags) if flag & _CASELESS]
+    if not caseless:
+        return []
     seen: dict[str, int] = {}
-    for row, flag in zip(rows.tokens, rows.flags, strict=True):
-        if flag & _CASELESS:
-            for token in set(row):
-                seen[token] = seen.get(token, 0) + 1
+    for node in caseless:
+        for token in set(rows.tokens[node]):
+            seen[token] = seen.get(token, 0) + 1
     most = max(2, len(rows.tokens) // 5)
-    return frozenset(
+    rare = {
         token
         for token, count in seen.items()
         if 2 <= count <= most and (len(token) >= 4 or not token.isascii())
-    )
+    }
+    return [(node, token) for node in caseless for token in rows.tokens[node] if token in rare]
 
 
 def _given_names(

@@ -59,6 +59,14 @@ class Paths:
     def __iter__(self) -> Iterator[Hypothesis]:
         return (self[place] for place in range(len(self)))
 
+    def best_by_length(self) -> list[float]:
+        """The best score of a path of one, two, ... sentences; that of the next shorter where there is none."""
+        best: list[float] = []
+        for units in range(1, MAX_UNITS + 1):
+            here = self.score[self.length == units]
+            best.append(float(here[0]) if len(here) else best[-1])
+        return best
+
     def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
         """For each node the best score of a path of each length through it (-inf: none), and the rank of
         the best of all."""
@@ -76,6 +84,7 @@ def expand_paths(
     links: Links,
     relevance: Floats,
     seeds: Floats,
+    signals: Floats,
     w: Weights,
     *,
     paragraph: bool,
@@ -84,6 +93,7 @@ def expand_paths(
 ) -> Paths:
     """The best paths of one to ``max_units`` sentences, ranked by path(π, q).
 
+    ``signals`` says which of the question's relations each sentence signals.
     A set of sentences is one hypothesis: of its orders the best-scored stands.
     """
     n = len(reading)
@@ -92,65 +102,72 @@ def expand_paths(
     signalled = (reading.relations & reading.question.relations) != 0
     found: list[tuple[NDArray[np.int64], Floats, Floats]] = []
     # What each sentence covers of the question: its words by their share of idf, then its relations.
-    worth, covers = _question_parts(reading, w)
+    worth, covers = _question_parts(reading, signals, w)
 
     start = np.argsort(-seeds, kind="stable")[: max(beam, 1)]
     nodes = start[:, None]
     rel = relevance[start]
-    edge = np.zeros(len(start), dtype=np.float32)
-    coh = np.zeros(len(start), dtype=np.float32)
-    noise = np.zeros(len(start), dtype=np.float32)
-    marks = np.stack([anchored[start], signalled[start]])
+    edge = coh = noise = np.zeros(len(start), dtype=np.float32)
+    marks = np.stack([anchored, signalled])
+    marked = marks[:, start]
     covered = covers[start]
     for hops in range(max_units):
         units = hops + 1
-        base = score.sentence_base(rel, units)
         mean_coh = score.coherence(coh, hops, paragraph=paragraph)
-        cost = score.length_cost(hops, w, paragraph=paragraph)
-        bonus = score.bridge_bonus(marks[0] & bool(bridge_question and hops), marks[1], w)
-        aligned = covered @ worth
-        total = score.path_score(base, edge, mean_coh, cost, w) + bonus + aligned
-        parts = np.empty((len(nodes), 7), dtype=np.float32)
-        everything: tuple[Any, ...] = (base, edge, mean_coh, cost, bonus, aligned, noise / max(hops, 1))
-        for column, part in enumerate(everything):
-            parts[:, column] = part
+        parts = np.empty((7, len(nodes)), dtype=np.float32)
+        parts[0] = score.sentence_base(rel, units)
+        parts[1] = edge
+        parts[2] = mean_coh
+        parts[3] = cost = score.length_cost(hops, w, paragraph=paragraph)
+        parts[4] = score.bridge_bonus(marked[0] & bool(bridge_question and hops), marked[1], w)
+        parts[5] = aligned = covered @ worth
+        parts[6] = noise / max(hops, 1)
+        total = score.path_score(parts[0], edge, mean_coh, cost, w) + parts[4] + aligned
         found.append((nodes, total, parts))
         if units == max_units:
             break
         last = nodes[:, -1]
         step = links.score[last]
-        open_ = np.isfinite(step)
-        open_[np.arange(len(nodes))[:, None], nodes] = False
-        if not open_.any():
-            break
-        guess = (rel[:, None] + relevance[None, :]) / (units + 1) + edge[:, None] + np.where(open_, step, 0.0)
+        step[np.arange(len(nodes))[:, None], nodes] = -np.inf
+        # what the next sentence would add to the question's words and relations
+        guess = ((1.0 - covered) * worth) @ covers.T
+        guess += step
+        guess += (relevance / (units + 1))[None, :]
+        own = rel / (units + 1) + edge + aligned
         if not paragraph:
-            guess = guess + w.coh * (coh[:, None] + links.pair_coh[last]) / units
-        union = np.maximum(covered[:, None, :], covers[None, :, :]).reshape(-1, len(worth))
-        guess = guess + (union @ worth).reshape(guess.shape)
-        flat = np.where(open_, -guess, np.inf).ravel()
-        width = min(beam, int(open_.sum()))
-        # ties at the edge of the beam go to the earlier place, as in a stable sort of everything
-        edge_value = np.partition(flat, width - 1)[width - 1]
-        close = np.flatnonzero(flat <= edge_value)
-        chosen = close[np.argsort(flat[close], kind="stable")][:width]
+            own = own + w.coh * coh / units
+            guess += links.pair_coh[last] * np.float32(w.coh / units)
+        guess += own[:, None]
+        chosen = _best(guess.ravel(), beam)
+        if not len(chosen):
+            break
         row, nxt = chosen // n, chosen % n
+        before = last[row]
         rel = rel[row] + relevance[nxt]
-        edge = edge[row] + links.score[last[row], nxt]
-        coh = coh[row] + links.pair_coh[last[row], nxt]
-        noise = noise[row] + links.noise[last[row], nxt]
-        marks = marks[:, row] | np.stack([anchored[nxt], signalled[nxt]])
+        edge = edge[row] + links.score[before, nxt]
+        coh = coh[row] + links.pair_coh[before, nxt]
+        noise = noise[row] + links.noise[before, nxt]
+        marked = marked[:, row] | marks[:, nxt]
         covered = np.maximum(covered[row], covers[nxt])
         nodes = np.concatenate([nodes[row], nxt[:, None]], axis=1)
     return _ranked(found, n)
 
 
-def _question_parts(reading: Reading, w: Weights) -> tuple[Floats, Floats]:
+def _best(values: Floats, count: int) -> NDArray[np.int64]:
+    """The places of the ``count`` best finite values; ties at the edge go to the earlier place."""
+    if count < len(values):
+        edge = np.partition(values, len(values) - count)[len(values) - count]
+        close = np.flatnonzero(values >= edge) if edge > -np.inf else np.flatnonzero(values > -np.inf)
+    else:
+        close = np.flatnonzero(values > -np.inf)
+    return close[np.argsort(-values[close], kind="stable")][:count]
+
+
+def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floats, Floats]:
     """The parts of the question (words, then relations) with their worth, and which sentence has which."""
-    bits = [bit for bit in range(64) if reading.question.relations >> bit & 1]
     words = score.path_alignment(reading.idf / max(float(reading.idf.sum()), 1e-9), 0.0, w)
-    relations = score.path_alignment(0.0, np.full(len(bits), 1.0 / max(len(bits), 1)), w)
-    signals = (reading.relations[:, None] >> np.array(bits, dtype=np.int64)) & 1
+    count = signals.shape[1]
+    relations = score.path_alignment(0.0, np.full(count, 1.0 / max(count, 1)), w)
     covers = np.concatenate([reading.query_stem, signals], axis=1).astype(np.float32)
     return np.concatenate([words, relations]).astype(np.float32), covers
 
@@ -171,5 +188,5 @@ def _ranked(found: list[tuple[NDArray[np.int64], Floats, Floats]], n: int) -> Pa
     order = np.lexsort((key, -total))
     _, first = np.unique(key[order], return_index=True)
     order = order[np.sort(first)]
-    parts = np.concatenate([part[2] for part in found])
+    parts = np.concatenate([part[2] for part in found], axis=1).T
     return Paths(nodes[order], length[order], total[order].astype(np.float32), parts[order])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
+from pagerag.promote.admission import admit_best, admit_reached, anchored
 from pagerag.promote.candidates import as_candidates, check_budget, check_question, check_relations
 from pagerag.promote.evidence import Evidence, Signals, retrieved_scores
 from pagerag.promote.features import ABLATED_FEATURES
@@ -21,6 +22,7 @@ from pagerag.promote.strategy import FormulaStrategy, Strategy
 from pagerag.promote.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer
+from pagerag.text.questions import read_question
 from pagerag.units import Candidate, Mode, Pool, Relation
 
 __all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
@@ -30,6 +32,7 @@ COMPONENTS = ("support_scoring", "minimal_selection")
 
 CandidateLike = str | Mapping[str, Any] | Candidate
 _CHUNK = 16
+_LONGEST_QUESTION = 4_000  # characters
 
 
 def count_characters(text: str) -> int:
@@ -202,9 +205,16 @@ class Promoter:
     ) -> Evidence:
         """What a strategy judges by: the pool read, linked and scored, before anything is selected."""
         facts = check_relations(relations)
-        readings = self._analyses(pool, analyses, mode)
-        signals = self._signals(question, pool, vector)
-        reading = read_pool(question, pool, readings, facts, signals.retrieved)
+        asked = read_question(question[:_LONGEST_QUESTION])
+        retrieved = retrieved_scores(pool)
+        units = admit_best(retrieved)
+        readings = self._analyses(pool, units, analyses, mode)
+        reached = admit_reached(asked, pool, units, readings)
+        if reached:
+            readings += self._analyses(pool, reached, analyses, mode)
+            units += reached
+        signals = self._signals(question, pool, vector, retrieved, units)
+        reading = read_pool(asked, pool, readings, units, facts, signals.retrieved)
         return Evidence(reading, signals, weights or self.weights(mode), mode)
 
     async def apromote(
@@ -251,14 +261,20 @@ class Promoter:
                     yield from job.result()
 
     def _analyses(
-        self, candidates: tuple[Candidate, ...], analyses: Sequence[Analysis | None] | None, mode: Mode
+        self,
+        pool: tuple[Candidate, ...],
+        units: Sequence[int],
+        analyses: Sequence[Analysis | None] | None,
+        mode: Mode,
     ) -> list[Analysis]:
+        """The analyses of the pool's ``units``: the stored ones where they serve, new ones elsewhere."""
         whole = mode != "document"
+        analyze = self.analyzer.analyze
         if analyses is None:
-            analyze = self.analyzer.analyze
-            return [analyze(candidate.text, whole=whole) for candidate in candidates]
+            return [analyze(pool[place].text, whole=whole) for place in units]
         found = []
-        for candidate, analysis in zip(candidates, analyses, strict=True):
+        for place in units:
+            candidate, analysis = pool[place], analyses[place]
             if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(candidate.text):
                 raise CandidateError(
                     f"the stored analysis of candidate {candidate.id!r} is of a longer text; index it again",
@@ -266,9 +282,7 @@ class Promoter:
                 )
             usable = analysis is not None and analysis.whole == whole
             found.append(
-                analysis
-                if usable and analysis is not None
-                else self.analyzer.analyze(candidate.text, whole=whole)
+                analysis if usable and analysis is not None else analyze(candidate.text, whole=whole)
             )
         return found
 
@@ -277,9 +291,10 @@ class Promoter:
         question: str,
         pool: tuple[Candidate, ...],
         vector: NDArray[np.floating[Any]] | Sequence[float] | None,
+        retrieved: NDArray[np.float32],
+        units: Sequence[int],
     ) -> Signals:
-        retrieved = retrieved_scores(pool)
-        similarity = between = None
+        similarity = rows = None
         if vector is not None and all(candidate.vector is not None for candidate in pool):
             try:
                 asked = np.asarray(vector, dtype=np.float32)
@@ -293,16 +308,18 @@ class Promoter:
                 )
             rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
             similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
-            between = rows @ rows.T
         support = None
         if self.support is not None:
-            support = np.asarray(self.support.support(question, pool), dtype=np.float32)
-            if support.shape != (len(pool), len(self.support.signals)) or not np.isfinite(support).all():
+            taking_part = tuple([pool[place] for place in units])
+            values = np.asarray(self.support.support(question, taking_part), dtype=np.float32)
+            if values.shape != (len(units), len(self.support.signals)) or not np.isfinite(values).all():
                 raise InputError(
-                    f"support encoder {self.support.name!r} returned shape {support.shape} for {len(pool)} units "
+                    f"support encoder {self.support.name!r} returned shape {values.shape} for {len(units)} units "
                     f"and signals {self.support.signals}; it must be finite, one row per unit"
                 )
-        return Signals(retrieved, similarity, between, support)
+            support = np.zeros((len(pool), values.shape[1]), dtype=np.float32)
+            support[list(units)] = values
+        return Signals(anchored(retrieved), retrieved, similarity, rows, support)
 
 
 def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:

@@ -6,21 +6,19 @@ the sentences inside each unit in document mode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.names import Names, stated_by
-from pagerag.promote.rows import MAX_NODES, Rows, Words, narrow, query_counts, title_share
+from pagerag.promote.rows import MAX_NODES, Rows, Words, narrow
 from pagerag.text.analysis import Analysis
-from pagerag.text.questions import Question, read_question
+from pagerag.text.questions import Question
 from pagerag.units import Candidate, Relation
 
 __all__ = ["MAX_NODES", "Reading", "read_pool"]
-
-_LONGEST_QUESTION = 4_000  # characters
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -42,7 +40,7 @@ class Reading:
     size: Floats  # n: |set(Tok(s))|
     relations: Ints  # n: relation cues as bits
     flags: Ints  # n: see Analysis.flags
-    query_count: Floats  # n x Q: how often the sentence (with its title) has each question token
+    query_count: Floats  # n x Q: the sentence or its title (1), or both (2), have the question token
     query_own: Bools  # n x Q: the sentence itself, without its title, has the token
     query_stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: idf of each question token over the nodes
@@ -51,9 +49,7 @@ class Reading:
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
     named: Floats  # n: how many entities the sentence names, those that nothing else names included
-    single: tuple[
-        tuple[int, str, str], ...
-    ]  # (node, key, display name) of the entities that one sentence has
+    single: tuple[list[int], list[int], list[tuple[str, str]]]  # see ``singles``
     own: Ints  # n: the entity that is the document's title, or -1
     asked: Bools  # E: the question names the entity
     is_title: Bools  # E: the entity is the title of a document in the pool
@@ -66,41 +62,46 @@ class Reading:
     def __len__(self) -> int:
         return len(self.unit)
 
+    def singles(self) -> Iterator[tuple[int, str, str]]:
+        """(node, key, display name) of the entities that a single sentence names."""
+        nodes, names, pairs = self.single
+        return ((node, *pairs[name]) for node, name in zip(nodes, names, strict=True))
+
 
 def read_pool(
-    question: str,
-    candidates: Sequence[Candidate],
+    asked: Question,
+    candidates: tuple[Candidate, ...],
     analyses: Sequence[Analysis],
+    units: Sequence[int],
     relations: Sequence[Relation] = (),
     prior: Floats | None = None,
 ) -> Reading:
-    """Read the pool for ``question``. ``prior`` (one value per candidate) breaks ties when a pool is too
-    large for all of its sentences to take part."""
-    rows = Rows(candidates, analyses)
-    asked = read_question(question[:_LONGEST_QUESTION])
+    """Read the pool for a question. ``units`` are the places of the candidates that take part, ``analyses``
+    theirs. ``prior`` (one value per candidate) helps to choose when there are too many sentences."""
+    rows = Rows(candidates, analyses, units)
     keep = narrow(rows, asked, prior)
     if keep is not None:
         rows = rows.take(keep)
-    words = Words(rows)
-    count, own_count, stems, idf = query_counts(rows, words, asked.tokens)
+    document = np.array(rows.document, dtype=np.int64)
+    words = Words(rows, document, asked.tokens)
     names = Names(rows, candidates, asked, stated_by(candidates, relations))
-    explicit, entity, own, named = names.incidence(rows)
+    explicit, entity, own, named = names.incidence(rows, document)
     return Reading(
         question=asked,
-        candidates=tuple(candidates),
+        candidates=candidates,
         unit=np.array(rows.unit, dtype=np.int64),
         sentence=np.array(rows.sentence, dtype=np.int64),
         spans=tuple(rows.spans),
-        document=np.array(rows.document, dtype=np.int64),
+        document=document,
         place=np.array(rows.place, dtype=np.int64),
         tokens=tuple(rows.tokens),
         size=words.size,
         relations=np.array(rows.relations, dtype=np.int64),
         flags=np.array(rows.flags, dtype=np.int64),
-        query_count=count,
-        query_own=own_count,
-        query_stem=stems,
-        idf=idf,
+        query_count=words.count,
+        query_own=words.own,
+        query_stem=words.stem,
+        idf=words.idf,
         names=tuple(names.display.values()),
         keys=tuple(names.display),
         explicit=explicit,
@@ -110,7 +111,7 @@ def read_pool(
         own=own,
         asked=names.asked_mask(),
         is_title=names.title_mask(),
-        title_share=title_share(rows, asked.tokens),
+        title_share=words.title_share,
         stated=names.stated(rows),
-        overlap=words.overlap(),
+        overlap=words.overlap,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -14,18 +15,25 @@ from pagerag.text.questions import Question
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
 
-__all__ = ["MAX_NODES", "Rows", "Words", "narrow", "query_counts", "title_share"]
+__all__ = ["MAX_NODES", "Rows", "Words", "narrow", "title_reading"]
 
-MAX_NODES = 240
+MAX_NODES = 48
 """How many sentences take part in the graph. Larger pools are narrowed to the most relevant sentences and
-those that the best of them name, so that the work is bounded whatever the pool."""
+those that name another document, so that the work is bounded whatever the pool. In cross-validation on the
+train files 48 did as well as 240 (``pagerag tune --mode document``)."""
 
 _LONGEST_TITLE = 300  # characters; what is longer is no title
 _STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+@lru_cache(maxsize=1 << 14)
+def title_reading(title: str) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """A title's keys and tokens. Kept, because an index has few titles and they come again and again."""
+    title = title[:_LONGEST_TITLE]
+    return title_keys(title), tuple(tokenize(title))
 
 
 class Rows:
@@ -36,7 +44,9 @@ class Rows:
         "title_tokens", "titles", "tokens", "unit",
     )  # fmt: skip
 
-    def __init__(self, candidates: Sequence[Candidate], analyses: Sequence[Analysis]) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], analyses: Sequence[Analysis], units: Sequence[int]
+    ) -> None:
         self.unit: list[int] = []
         self.sentence: list[int] = []
         self.spans: list[tuple[int, int]] = []
@@ -51,13 +61,14 @@ class Rows:
         self.titles: list[tuple[str, str] | None] = []
         self.title_tokens: list[tuple[str, ...]] = []
         self.title_names: list[str] = []
-        for index, (candidate, analysis) in enumerate(zip(candidates, analyses, strict=True)):
+        for index, analysis in zip(units, analyses, strict=True):
+            candidate = candidates[index]
             document = documents.setdefault(candidate.document, len(documents))
             if document == len(self.titles):
-                title = candidate.title[:_LONGEST_TITLE] if candidate.title else None
-                self.titles.append(title_keys(title) if title else None)
-                self.title_tokens.append(tuple(tokenize(title)) if title else ())
-                self.title_names.append(title or "")
+                keys, tokens = title_reading(candidate.title) if candidate.title else (None, ())
+                self.titles.append(keys)
+                self.title_tokens.append(tokens)
+                self.title_names.append(candidate.title[:_LONGEST_TITLE] if candidate.title else "")
             size = len(analysis)
             first = candidate.position if candidate.position is not None else index
             self.unit += [index] * size
@@ -65,7 +76,7 @@ class Rows:
             self.spans += analysis.spans
             self.document += [document] * size
             # Sentences of one chunk follow each other; the next chunk of the same document comes after.
-            self.place += [first] if analysis.whole else [first * 100_000 + i for i in range(size)]
+            self.place += [first] if analysis.whole else range(first * 100_000, first * 100_000 + size)
             self.tokens += analysis.tokens
             self.entities += analysis.entities
             self.surfaces += analysis.surfaces
@@ -84,119 +95,98 @@ class Rows:
 
 
 def narrow(rows: Rows, asked: Question, prior: Floats | None) -> list[int] | None:
-    """The nodes that take part in a pool that is too large: the most relevant half, then what they name."""
+    """The nodes that take part in a pool with too many sentences: each unit's best, then the best of the rest.
+
+    A sentence counts by the question's words in it and its title, by what the retriever said of its unit
+    (``prior``), and by whether it names another document of the pool: a bridge often has no word of the
+    question.
+    """
     total = len(rows.unit)
     if total <= MAX_NODES:
         return None
-    wanted = set(asked.tokens)
+    wanted = frozenset(asked.tokens)
     titles = [len(wanted.intersection(tokens)) for tokens in rows.title_tokens]
-    relevance = np.array(
-        [
-            len(wanted.intersection(row)) + titles[document]
-            for row, document in zip(rows.tokens, rows.document, strict=True)
-        ],
-        dtype=np.float64,
-    )
+    keys = frozenset([title[0] for title in rows.titles if title is not None])
+    own = [title[0] if title is not None else "" for title in rows.titles]
+    relevance = [
+        len(wanted.intersection(row))
+        + titles[document]
+        + (
+            0.0
+            if keys.isdisjoint(names)
+            else 1.5 * any(key in keys and key != own[document] for key in names)
+        )
+        for row, names, document in zip(rows.tokens, rows.entities, rows.document, strict=True)
+    ]
     if prior is not None:
-        relevance += 2.0 * prior[np.array(rows.unit)]
-    ranked = [int(i) for i in np.argsort(-relevance, kind="stable")]
+        relevance = [value + 2.0 * prior[unit] for value, unit in zip(relevance, rows.unit, strict=True)]
+    ranked = sorted(range(total), key=lambda i: (-relevance[i], i))
     # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice.
     said: set[tuple[int, tuple[str, ...]]] = set()
     heard: set[int] = set()
     first: list[int] = []
     later: list[int] = []
     for i in ranked:
-        unit, key = rows.unit[i], (rows.unit[i], rows.tokens[i])
-        if key in said:
-            continue
-        said.add(key)
-        (later if unit in heard else first).append(i)
-        heard.add(unit)
-    best = first[: MAX_NODES // 2]
-    named = {key for i in best[: MAX_NODES // 6] for key in rows.entities[i]}
-    place = {i: order for order, i in enumerate(ranked)}
-    rest = sorted([*first[MAX_NODES // 2 :], *later], key=place.__getitem__)
-
-    def reached(i: int) -> bool:
-        title = rows.titles[rows.document[i]]
-        return (title is not None and title[0] in named) or not named.isdisjoint(rows.entities[i])
-
-    keep = dict.fromkeys(best)
-    keep.update(dict.fromkeys([i for i in rest if reached(i)][: MAX_NODES // 4]))
-    for i in rest:
-        if len(keep) >= MAX_NODES:
-            break
-        keep[i] = None
-    return sorted(keep)
+        unit = rows.unit[i]
+        key = (unit, rows.tokens[i])
+        if key not in said:
+            said.add(key)
+            (later if unit in heard else first).append(i)
+            heard.add(unit)
+    return sorted([*first, *later][:MAX_NODES])
 
 
 class Words:
-    """The pool's words as numbers: one entry per occurrence in titles (first) and sentences (after them)."""
+    """Which sentence and which title has which word, and which of them are the question's."""
 
-    __slots__ = ("first", "index", "nodes", "row", "size", "unique", "word")
+    __slots__ = ("count", "idf", "overlap", "own", "size", "stem", "title_share")
 
-    def __init__(self, rows: Rows) -> None:
-        self.first = len(rows.title_tokens)
-        self.nodes = len(rows.tokens)
+    count: Floats  # n x Q: the sentence has the question token (1), its title has it as well (2)
+    own: Bools  # n x Q: the sentence itself has it
+    stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
+    idf: Floats  # Q: over the nodes
+    size: Floats  # n: |set(Tok(s))|
+    overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
+    title_share: Floats  # n: share of the title's words that the question has
+
+    def __init__(self, rows: Rows, document: NDArray[np.int64], tokens: tuple[str, ...]) -> None:
+        titles = len(rows.title_tokens)
         lists = [*rows.title_tokens, *rows.tokens]
         flat = list(chain.from_iterable(lists))
-        self.index = {word: place for place, word in enumerate(dict.fromkeys(flat))}
-        self.word = np.fromiter(map(self.index.__getitem__, flat), dtype=np.int64, count=len(flat))
-        self.row = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
-        width = max(len(self.index), 1)
-        inside = self.row >= self.first
-        pairs = np.unique((self.row[inside] - self.first) * width + self.word[inside])
-        self.unique = (pairs // width, pairs % width)  # node, word: each pair once
-        self.size = np.bincount(self.unique[0], minlength=self.nodes).astype(np.float32)
+        asked = dict.fromkeys(tokens)
+        # the question's own words come first, so that theirs are the first columns
+        words = dict.fromkeys(chain(asked, flat))
+        place = dict(zip(words, range(len(words)), strict=True))
+        column = np.fromiter(map(place.__getitem__, flat), dtype=np.int64, count=len(flat))
+        row = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
+        has = np.zeros((len(lists), max(len(place), 1)), dtype=np.float32)
+        has[row, column] = 1.0
+        mine = has[titles:]
+        self.size = mine.sum(axis=1)
+        self.overlap = mine @ mine.T
+        width = len(asked)
+        self.own = mine[:, :width] > 0.0
+        self.count = mine[:, :width] + has[document, :width]
+        seen = (self.count > 0.0).sum(axis=0)
+        self.idf = (np.log((1.0 + len(mine)) / (1.0 + seen)) + 1.0).astype(np.float32)
+        of_title = has[:titles, :width].sum(axis=1) / np.maximum(has[:titles].sum(axis=1), 1.0)
+        self.title_share = of_title[document]
+        self.stem = self._stems(has, place, asked, titles, document)
 
-    def counts(self, column: Ints, columns: int) -> Floats:
-        """How often each title and sentence has words of each column; ``column`` maps words, -1: none."""
-        if not columns or not len(self.word):
-            return np.zeros((self.first + self.nodes, columns), dtype=np.float32)
-        place = column[self.word]
-        hit = place >= 0
-        flat = np.bincount(
-            self.row[hit] * columns + place[hit], minlength=(self.first + self.nodes) * columns
-        )
-        return flat.reshape(-1, columns).astype(np.float32)
-
-    def overlap(self) -> Floats:
-        """|Tok(s_i) ∩ Tok(s_j)| for all pairs. A word of one sentence cannot be shared: it gets no column."""
-        node, word = self.unique
-        shared = np.bincount(word, minlength=max(len(self.index), 1)) > 1
-        column = np.cumsum(shared) - 1
-        keep = shared[word]
-        incidence = np.zeros((self.nodes, max(int(shared.sum()), 1)), dtype=np.float32)
-        incidence[node[keep], column[word[keep]]] = 1.0
-        return incidence @ incidence.T
-
-
-def query_counts(rows: Rows, words: Words, tokens: tuple[str, ...]) -> tuple[Floats, Bools, Bools, Floats]:
-    """How often each node has each question token: with its title, without it; whether it has a word of
-    the token's stem; and the tokens' idf."""
-    asked = list(dict.fromkeys(tokens))
-    exact = np.full(max(len(words.index), 1), -1, dtype=np.int64)
-    for place, token in enumerate(asked):
-        known = words.index.get(token)
-        if known is not None:
-            exact[known] = place
-    stems = {stem: place for place, stem in enumerate(dict.fromkeys(token[:_STEM] for token in asked))}
-    find = stems.get
-    alike = np.array([find(word[:_STEM], -1) for word in words.index] or [-1], dtype=np.int64)
-    both = words.counts(exact, len(asked))
-    near = words.counts(alike, len(stems))[:, [stems[token[:_STEM]] for token in asked]] > 0
-    document = np.array(rows.document, dtype=np.int64)
-    own = both[words.first :]
-    count = own + both[document]
-    stem = near[words.first :] | near[document]
-    seen = (count > 0).sum(axis=0)
-    idf = np.log((1.0 + len(count)) / (1.0 + seen)) + 1.0
-    return count, own > 0, stem, idf.astype(np.float32)
-
-
-def title_share(rows: Rows, tokens: tuple[str, ...]) -> Floats:
-    wanted = set(tokens)
-    share = [
-        sum(token in wanted for token in title) / len(title) if title else 0.0 for title in rows.title_tokens
-    ]
-    return np.array([share[document] for document in rows.document], dtype=np.float32)
+    def _stems(
+        self,
+        has: Floats,
+        place: dict[str, int],
+        asked: dict[str, None],
+        titles: int,
+        document: NDArray[np.int64],
+    ) -> Bools:
+        heads: dict[str, list[int]] = {}
+        for column, token in enumerate(asked):
+            heads.setdefault(token[:_STEM], []).append(column)
+        alike = [word for word in place if word[:_STEM] in heads]
+        near = np.zeros((len(alike), len(asked)), dtype=np.float32)
+        for line, word in enumerate(alike):
+            near[line, heads[word[:_STEM]]] = 1.0
+        found = has.take([place[word] for word in alike], axis=1) @ near if alike else has[:, :0] @ near
+        return np.asarray((found[titles:] + found[document]) > 0.0)

@@ -7,6 +7,7 @@ case, surnames, acronyms) is resolved in ``gazetteer.py``.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pagerag.text.lexicon import NAME_JOINERS, RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
@@ -38,7 +39,8 @@ _ASCII_NAME = re.compile(
 _ANY_NAME = re.compile(
     rf"[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
 ).findall
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d").findall
+# Opens with what it looks for: a look-behind would be tried at every character of the sentence.
+_NUMBER = re.compile(r"\d[\d,.]*\d").finditer
 _QUOTED = re.compile(
     r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
 ).findall
@@ -46,6 +48,7 @@ _HAS_QUOTE = re.compile(r"[\"“«「『《]").search
 _HAS_DIGIT = re.compile(r"\d\d").search
 _FATHER = re.compile(r" (?:bin|binti|ibn) ")
 _TAIL = ".'’-&"
+_GENITIVE = ("'s", "’s")
 
 
 def extract_entities(text: str) -> list[str]:
@@ -59,18 +62,23 @@ def extract_entities(text: str) -> list[str]:
     for surface in _ASCII_NAME(text) if text.isascii() else _ANY_NAME(text):
         if surface[-1] in _TAIL:
             surface = surface.rstrip(_TAIL)
-        if surface[-2:] in {"'s", "’s"}:
+        if surface[-1] == "s" and surface[-2:] in _GENITIVE:
             surface = surface[:-2]
         if " " not in surface:
             lower = surface.lower()
             if lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface)):
                 continue
         found.append(surface)
-        if " bin" in surface or " ibn " in surface:  # a name that contains the father's
+        if ("bin" in surface or "ibn" in surface) and _FATHER.search(
+            surface
+        ):  # a name that contains the father's
             found += [part for part in _FATHER.split(surface) if part != surface]
     if _HAS_DIGIT(text) is not None:
         dated = " ".join(found)  # a number that belongs to a name is not one of its own: "April 1943"
-        found += [number for number in _NUMBER(text) if number not in dated]
+        for match in _NUMBER(text):
+            number, before = match.group(), text[match.start() - 1 : match.start()]
+            if number not in dated and not (before.isalnum() or before in {"_", "."}):
+                found.append(number)
     if _HAS_QUOTE(text) is not None:
         for quoted in _QUOTED(text):
             surface = quoted[1:-1].strip(" ,.;:!?")
@@ -79,6 +87,7 @@ def extract_entities(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1 << 14)
 def name_key(surface: str) -> str:
     """The form in which two spellings of a name meet: folded words without stop words.
 

@@ -33,7 +33,7 @@ class Gazetteer:
     'hans zimmer'
     """
 
-    __slots__ = ("_acronyms", "_aliases", "_heads", "_short", "_surnames", "titles")
+    __slots__ = ("_acronyms", "_aliases", "_heads", "_surnames", "heads", "short", "titles")
 
     def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
         """``mentions`` are the keys of all names found; ``acronyms`` those of them written in capitals."""
@@ -43,8 +43,6 @@ class Gazetteer:
         self._heads: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._surnames: dict[str, str] = {}
         known = dict.fromkeys(mentions)
-        # Only a single word can be a surname or an acronym, so longer names matter only if there is one.
-        single = {key for key in known if " " not in key}
         short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
             words = title.split(" ")
@@ -57,19 +55,21 @@ class Gazetteer:
                         _claim(self._aliases, alias, title)
             if short and (initials := "".join([word[0] for word in words])) in short:
                 _claim(self._acronyms, initials, title)
-        for key in known:
-            if key in single or key in self.titles:
-                continue
+        longer = [key for key in known if " " in key and key not in self.titles]
+        for key in longer:
             last = key[key.rfind(" ") + 1 :]
-            if last in single:
+            if last in known:
                 _claim(self._surnames, last, key)
-            if short and (initials := "".join([word[0] for word in key.split(" ")])) in short:
-                _claim(self._acronyms, initials, key)
-        self._short = {*self._aliases, *self._acronyms, *self._surnames}
+        if short:
+            for key in longer:
+                if (initials := "".join([word[0] for word in key.split(" ")])) in short:
+                    _claim(self._acronyms, initials, key)
+        self.short = {*self._aliases, *self._acronyms, *self._surnames}  # what ``resolve`` may change
+        self.heads = frozenset(self._heads)  # the first words of what ``titles_in`` may find
 
     def resolve(self, key: str, surface: str) -> str:
         """The name that ``key`` stands for in this pool; itself when nothing better is certain."""
-        if key not in self._short or key in self.titles:
+        if key not in self.short or key in self.titles:
             return key
         whole = self._aliases.get(key)
         if whole:
@@ -88,7 +88,7 @@ class Gazetteer:
         """The titles of two words or more that stand in ``tokens``, whatever their case."""
         found: list[str] = []
         heads = self._heads
-        if heads.keys().isdisjoint(tokens):
+        if self.heads.isdisjoint(tokens):
             return found
         for place, token in enumerate(tokens):
             if token in heads:

@@ -36,6 +36,8 @@ _YES_NO = frozenset(
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
 _OR = re.compile(r"\bor\b")
+# "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
+_BOTH = re.compile(r"\b[Bb]oth (?:the )?[^\W\d_a-z]|\b(?:are|were|is|was|have|had|do|did|has|been) both\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,11 @@ def _form(words: list[str], text: str, entities: int) -> Form:
     offers = _OR.search(text.lower()) is not None
     if entities >= 2 and (offers or (words and words[0] in _YES_NO)):
         return "comparison"
-    if entities >= 2 and compares and ("both" in words or "common" in words or "same" in words):
+    if (
+        entities >= 2
+        and compares
+        and ("common" in words or "same" in words or _BOTH.search(text) is not None)
+    ):
         return "comparison"
     return "bridge"
 

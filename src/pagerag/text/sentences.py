@@ -122,16 +122,15 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
             if first == "." and after == at + 1 and not _ends_sentence(text, at, after):
                 continue
         start = _append(spans, text, start, match.end())
-    _append(spans, text, start, len(text))
+    _append(spans, text, start, size)
     return spans
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> int:
-    piece = text[start:end]
-    body = piece.strip()
-    if body:
-        left = start + len(piece) - len(piece.lstrip())
-        spans.append((left, left + len(body)))
+    piece = text[start:end].lstrip()
+    if piece:
+        left = end - len(piece)
+        spans.append((left, left + len(piece.rstrip())))
     return end
 
 

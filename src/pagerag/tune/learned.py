@@ -6,13 +6,12 @@ Everything a later stage learns from is out of fold: no question's scores come f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._extras import need
 from pagerag.promote.candidates import as_candidates
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import AGGREGATED, FEATURES, View, second_features, unit_features, unit_view
@@ -20,7 +19,8 @@ from pagerag.promote.learned import SUFFICIENCY, LearnedModel, sufficiency_row
 from pagerag.promote.promoter import Promoter
 from pagerag.promote.setsize import best_prefix
 from pagerag.promote.trees import Trees
-from pagerag.tune.pools import LabelledPool, twin, without
+from pagerag.tune.boosting import Growth, boost, predict, to_trees
+from pagerag.tune.pools import LabelledPool, small, twin, without
 
 __all__ = ["Settings", "Trained", "train"]
 
@@ -33,19 +33,14 @@ class Settings:
     """How the trees are grown. Chosen by cross-validation on the train files."""
 
     folds: int = 5
-    rounds: int = 240
-    depth: int = 5
-    leaves: int = 15
-    rate: float = 0.05
-    rows_per_leaf: int = 30
-    l2: float = 5.0
-    columns: float = 0.3
-    rows: float = 0.8
+    growth: Growth = field(default_factory=Growth)
     seed: int = 0
-    no_vectors: float = 0.4  # weight of each question's copy without vectors
+    no_vectors: float = 0.3  # weight of each question's copy without vectors
     no_scores: float = 0.3  # ... and without scores either
+    small: float = 0.3  # ... and as a pool of six to twelve units
+    noisy: float = 0.5  # ... and with documents of other questions added to the pool
     musique: float = 3.0  # weight of its questions: there are ten times fewer of them than of the others
-    sufficiency_rounds: int = 120
+    verdict: Growth = field(default_factory=lambda: Growth(rounds=150, depth=3, rate=0.06, columns=0.6))
     k: int = 5
 
 
@@ -77,27 +72,24 @@ def train(
     items: Sequence[LabelledPool], settings: Settings, promoter: Promoter, say: Say, about: dict[str, Any]
 ) -> Trained:
     """Fit a model on labelled pools of one mode family."""
-    lightgbm = need("lightgbm", "lightgbm", "tune", "training the learned scorer")
     folds = _folds(items, settings)
     rows = _rows(items, folds, settings, promoter, say)
-    first_oof, first_models = _cross_fit(
-        lightgbm, rows, [row.table for row in rows], settings, say, "first round"
-    )
+    first_oof, first_models = _cross_fit(rows, [row.table for row in rows], settings, say, "first round")
     tables = [
         np.concatenate([row.table, second_features(row.view, p)], axis=1)
         for row, p in zip(rows, first_oof, strict=True)
     ]
-    second_oof, second_models = _cross_fit(lightgbm, rows, tables, settings, say, "second round")
+    second_oof, second_models = _cross_fit(rows, tables, settings, say, "second round")
     figures = _figures(rows, first_oof, second_oof, settings)
     say("sufficiency: pools, twins with a gold unit removed, and pools of other questions")
     verdicts, auroc, (enough, some) = _fit_sufficiency(
-        lightgbm, rows, second_oof, first_models, second_models, promoter, settings
+        rows, second_oof, first_models, second_models, promoter, settings
     )
     figures["sufficiency_auroc"] = auroc
     figures["enough"], figures["some"] = enough, some
     say("final models on all questions")
-    first = _to_trees(_fit(lightgbm, rows, [row.table for row in rows], settings), settings.depth)
-    second = _to_trees(_fit(lightgbm, rows, tables, settings), settings.depth)
+    first = to_trees(_fit(rows, [row.table for row in rows], settings))
+    second = to_trees(_fit(rows, tables, settings))
     features = AGGREGATED if items[0].mode == "document" else FEATURES
     main = np.concatenate([row.table for row in rows if row.main])
     signals = tuple(promoter.support.signals) if promoter.support is not None else ()
@@ -107,7 +99,7 @@ def train(
         first=first,
         second=second,
         sufficiency=verdicts,
-        neutral=np.nanmedian(main, axis=0).astype(np.float32),
+        neutral=np.median(main, axis=0).astype(np.float32),
         enough=enough,
         some=some,
         weights=promoter.weights(items[0].mode),
@@ -134,6 +126,10 @@ def _rows(
             copies.append((without(item, "vectors"), settings.no_vectors))
         if settings.no_scores:
             copies.append((without(item, "vectors", "scores"), settings.no_scores))
+        if settings.small:
+            copies.append((small(item), settings.small))
+        if settings.noisy and item.noisy is not None:
+            copies.append((replace(item, pool=item.noisy), settings.noisy))
         share = settings.musique if item.dataset == "musique" else 1.0
         for number, (copy, weight) in enumerate(copies):
             evidence = read_evidence(promoter, copy)
@@ -151,48 +147,25 @@ def _table(evidence: Evidence) -> Floats:
     return table if support is None else np.concatenate([table, support[unit_view(evidence).unit]], axis=1)
 
 
-def _fit(lightgbm: Any, rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
+def _fit(rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
     labels = np.concatenate([row.item.gold[row.view.unit] for row in rows]).astype(np.float32)
     weights = np.concatenate([np.full(len(row.table), row.weight) for row in rows])
-    return _boost(lightgbm, np.concatenate(tables), labels, weights, settings, settings.rounds)
-
-
-def _boost(
-    lightgbm: Any, table: Floats, labels: Floats, weights: Floats, settings: Settings, rounds: int
-) -> Any:
-    data = lightgbm.Dataset(table, labels, weight=weights, params={"verbose": -1})
-    parameters = {
-        "objective": "binary",
-        "learning_rate": settings.rate,
-        "num_leaves": settings.leaves,
-        "max_depth": settings.depth,
-        "min_data_in_leaf": settings.rows_per_leaf,
-        "lambda_l2": settings.l2,
-        "feature_fraction": settings.columns,
-        "bagging_fraction": settings.rows,
-        "bagging_freq": 1,
-        "seed": settings.seed,
-        "num_threads": 1,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbose": -1,
-    }
-    return lightgbm.train(parameters, data, rounds)
+    return boost(np.concatenate(tables), labels, weights, settings.growth)
 
 
 def _cross_fit(
-    lightgbm: Any, rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings, say: Say, name: str
+    rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings, say: Say, name: str
 ) -> tuple[list[Floats], list[Any]]:
     """Out-of-fold probabilities for every row, and the fold models."""
     out: list[Floats] = [np.empty(0, dtype=np.float32)] * len(rows)
     models = []
     for fold in range(settings.folds):
         inside = [i for i, row in enumerate(rows) if row.fold != fold]
-        model = _fit(lightgbm, [rows[i] for i in inside], [tables[i] for i in inside], settings)
+        model = _fit([rows[i] for i in inside], [tables[i] for i in inside], settings)
         models.append(model)
         held = [i for i, row in enumerate(rows) if row.fold == fold]
         if held:
-            values = model.predict(np.concatenate([tables[i] for i in held])).astype(np.float32)
+            values = predict(model, np.concatenate([tables[i] for i in held]))
             ends = np.cumsum([len(tables[i]) for i in held])
             for i, part in zip(held, np.split(values, ends[:-1]), strict=True):
                 out[i] = part
@@ -200,12 +173,12 @@ def _cross_fit(
     return out, models
 
 
-def _choose(p: Floats, k: int) -> list[int]:
-    """The prefix of highest expected F1."""
+def _choose(p: Floats, k: int) -> tuple[list[int], float]:
+    """The prefix of highest expected F1, and that."""
     order = np.argsort(-p, kind="stable")
     ranked = p[order].tolist()
-    size, _ = best_prefix(ranked[:k], ranked[k:])
-    return order[: max(size, 1)].tolist()
+    size, expected = best_prefix(ranked[:k], ranked[k:])
+    return order[: max(size, 1)].tolist(), expected
 
 
 def _figures(
@@ -220,7 +193,7 @@ def _figures(
             core, filled = [], []
             for i in chosen:
                 gold, total = rows[i].item.gold, rows[i].item.total
-                picked = _choose(scores[i], settings.k)
+                picked, _ = _choose(scores[i], settings.k)
                 core.append(2 * gold[picked].sum() / (len(picked) + total))
                 top = np.argsort(-scores[i], kind="stable")[: settings.k]
                 filled.append(2 * gold[top].sum() / (len(top) + total))
@@ -231,7 +204,6 @@ def _figures(
 
 
 def _fit_sufficiency(
-    lightgbm: Any,
     rows: Sequence[_Row],
     scores: Sequence[Floats],
     first: Sequence[Any],
@@ -244,7 +216,8 @@ def _fit_sufficiency(
     table, labels, folds, kinds, names = [], [], [], [], []
 
     def add(evidence: Evidence, view: View, p: Floats, label: bool, fold: int, kind: str, name: str) -> None:
-        table.append(sufficiency_row(evidence, view, p, tuple(_choose(p, settings.k))))
+        chosen, expected = _choose(p, settings.k)
+        table.append(sufficiency_row(evidence, view, p, tuple(chosen), expected))
         labels.append(label)
         folds.append(fold)
         kinds.append(kind)
@@ -262,34 +235,25 @@ def _fit_sufficiency(
             evidence = read_evidence(promoter, other)
             view = unit_view(evidence)
             features = _table(evidence)
-            p1 = first[row.fold].predict(features).astype(np.float32)
+            p1 = predict(first[row.fold], features)
             both = np.concatenate([features, second_features(view, p1)], axis=1)
-            p2 = second[row.fold].predict(both).astype(np.float32)
+            p2 = predict(second[row.fold], both)
             add(evidence, view, p2, False, row.fold, kind, name)
     x = np.stack(table)
     y = np.array(labels, dtype=np.float32)
     weight = np.array([{"pool": 1.0, "twin": 1.0, "stranger": 0.3}[kind] for kind in kinds])
-    small = Settings(
-        rounds=settings.sufficiency_rounds,
-        depth=3,
-        leaves=7,
-        rate=0.05,
-        rows_per_leaf=40,
-        columns=0.6,
-        seed=settings.seed,
-    )
     oof = np.zeros(len(y))
     fold_of = np.array(folds)
     for fold in range(settings.folds):
         held = fold_of == fold
-        model = _boost(lightgbm, x[~held], y[~held], weight[~held], small, small.rounds)
-        oof[held] = model.predict(x[held])
+        model = boost(x[~held], y[~held], weight[~held], settings.verdict)
+        oof[held] = predict(model, x[held])
     figures = {}
     kind_of, name_of = np.array(kinds), np.array(names)
     for name in sorted(set(names)):
         here = name_of == name
         figures[name] = round(_auroc(oof[here & (kind_of == "pool")], oof[here & (kind_of == "twin")]), 4)
-    final = _boost(lightgbm, x, y, weight, small, small.rounds)
+    final = boost(x, y, weight, settings.verdict)
     if x.shape[1] != len(SUFFICIENCY):
         raise AssertionError("sufficiency_row and SUFFICIENCY disagree")
     # Enough: where complete pools outnumber twins two to one. Insufficient: what nine strangers' pools of ten
@@ -299,7 +263,7 @@ def _fit_sufficiency(
     odds = [(pool >= t).sum() / max(int((other >= t).sum()), 1) for t in grid]
     enough = float(next((t for t, ratio in zip(grid, odds, strict=True) if ratio >= 2.0), grid[-1]))
     some = float(min(np.quantile(oof[kind_of == "stranger"], 0.9), np.quantile(pool, 0.05)))
-    return _to_trees(final, small.depth), figures, (round(enough, 3), round(some, 3))
+    return to_trees(final), figures, (round(enough, 3), round(some, 3))
 
 
 def _with_question(stranger: LabelledPool, question: str, owner: LabelledPool) -> LabelledPool | None:
@@ -323,31 +287,3 @@ def _auroc(positive: Floats, negative: Floats) -> float:
             rank[same] = rank[same].mean()
     above = rank[: len(positive)].sum() - len(positive) * (len(positive) + 1) / 2
     return float(above / (len(positive) * len(negative)))
-
-
-def _to_trees(booster: Any, depth: int) -> Trees:
-    """A LightGBM model as complete trees of one depth."""
-    dump = booster.dump_model()["tree_info"]
-    inner, leaves = 2**depth - 1, 2**depth
-    feature = np.zeros((len(dump), inner), dtype=np.int16)
-    threshold = np.full((len(dump), inner), np.inf)
-    missing = np.zeros((len(dump), inner), dtype=bool)
-    leaf = np.zeros((len(dump), leaves), dtype=np.float32)
-
-    def walk(tree: int, node: dict[str, Any], place: int, level: int) -> None:
-        if "leaf_value" in node:
-            width = 2 ** (depth - level)
-            start = (place - (2**level - 1)) * width
-            leaf[tree, start : start + width] = node["leaf_value"]
-            return
-        feature[tree, place] = node["split_feature"]
-        threshold[tree, place] = node["threshold"]
-        # LightGBM reads NaN as zero in features that had none while it was trained
-        left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0.0
-        missing[tree, place] = not left
-        walk(tree, node["left_child"], 2 * place + 1, level + 1)
-        walk(tree, node["right_child"], 2 * place + 2, level + 1)
-
-    for index, tree in enumerate(dump):
-        walk(index, tree["tree_structure"], 0, 0)
-    return Trees(feature, threshold, missing, leaf, 0.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
+from pagerag.evaluate.corpora import pooled_corpus
 from pagerag.evaluate.datasets import read_questions
 from pagerag.evaluate.pools import DenseRanker, Pools
+from pagerag.evaluate.questions import Document, Question
+from pagerag.evaluate.sources import Noisy, OwnContext
 from pagerag.protocols import Encoder
 from pagerag.units import Mode, Pool
 
-__all__ = ["TRAIN_FILES", "LabelledPool", "labelled_pools", "twin", "without"]
+__all__ = ["TRAIN_FILES", "LabelledPool", "labelled_pools", "small", "twin", "without"]
 
 TRAIN_FILES: tuple[tuple[str, str, Mode], ...] = (
     ("hotpotqa", "hotpotqa/train.json", "sentence"),
@@ -23,6 +27,9 @@ TRAIN_FILES: tuple[tuple[str, str, Mode], ...] = (
     ("musique", "musique/train.jsonl", "paragraph"),
 )
 """Dataset, file under the data folder, and the granularity of its gold."""
+
+
+_NOISE_LEVELS = (5, 10, 20, 20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +42,7 @@ class LabelledPool:
     pool: Pool
     gold_ids: frozenset[str]
     spare: Pool  # what would come next: the units ranked after the pool
+    noisy: Pool | None = None  # the pool with documents of other questions added
 
     @property
     def gold(self) -> NDArray[np.bool_]:
@@ -75,6 +83,8 @@ def labelled_pools(
         granularity: Mode = unit if mode == "sentence" or unit == "paragraph" else "document"
         make = Pools(DenseRanker(encoder), mode=granularity, size=size + 5)
         questions = list(read_questions(name, path, limit=limit))
+        documents = pooled_corpus(questions)
+        own = OwnContext(DenseRanker(encoder), granularity, size)
         for question in track(questions, name) if track else questions:
             wide = make(question)  # type: ignore[arg-type]
             gold = question.gold(granularity)  # type: ignore[attr-defined]
@@ -88,7 +98,16 @@ def labelled_pools(
                 pool=pool,
                 gold_ids=frozenset(gold),
                 spare=replace(wide, candidates=wide.candidates[size:]),
+                noisy=_noisy(own, documents, question),  # type: ignore[arg-type]
             )
+
+
+def _noisy(own: OwnContext, documents: Sequence[Document], question: Question) -> Pool | None:
+    """The pool with 5 to 20 documents of other questions, as many as the question's id draws."""
+    level = random.Random(f"noise:{question.id}").choice(_NOISE_LEVELS)
+    if len(documents) < 100:  # too few to draw from (--limit)
+        return None
+    return Noisy(own, documents, level, seed=1)(question)[0]
 
 
 def without(item: LabelledPool, *signals: str) -> LabelledPool:
@@ -99,6 +118,17 @@ def without(item: LabelledPool, *signals: str) -> LabelledPool:
     if "scores" in signals:
         pool = replace(pool, candidates=tuple(replace(unit, score=None) for unit in pool.candidates))
     return replace(item, pool=pool)
+
+
+def small(item: LabelledPool) -> LabelledPool:
+    """A pool of six to twelve units of this one: its gold, and others drawn by the question's id."""
+    rng = random.Random(f"small:{item.question}")
+    units = item.pool.candidates
+    gold = {place for place in range(len(units)) if units[place].id in item.gold_ids}
+    others = [place for place in range(len(units)) if place not in gold]
+    drawn = rng.sample(others, min(len(others), max(rng.randint(6, 12) - len(gold), 1)))
+    kept = tuple(units[place] for place in sorted(gold.union(drawn)))
+    return replace(item, pool=replace(item.pool, candidates=kept))
 
 
 def twin(item: LabelledPool, seed: int) -> LabelledPool | None:
