@@ -66,6 +66,12 @@ class Evidence:
         self.links: Links = build_links(reading, weights, paragraph=self.paragraph)
 
     @cached_property
+    def segments(self) -> NDArray[np.int64]:
+        """Where each unit's sentences start: they stand in the order of their units."""
+        unit = self.reading.unit
+        return np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
+
+    @cached_property
     def lex(self) -> Floats:
         """Lex(q, s), the title read as part of each of its sentences."""
         tokens = self.reading.question.tokens

@@ -25,7 +25,6 @@ __all__ = [
     "node_features",
     "second_features",
     "unit_features",
-    "unit_segments",
     "unit_view",
 ]
 
@@ -267,19 +266,13 @@ class View:
     names: NDArray[np.bool_]  # [i, j]: i names the title of j's document
 
 
-def unit_segments(evidence: Evidence) -> NDArray[np.int64]:
-    """Where each unit's sentences start: they stand in the order of their units."""
-    unit = evidence.reading.unit
-    return np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
-
-
 def unit_view(evidence: Evidence) -> View:
     """Sentence by sentence, or, in document mode, gathered over the sentences of each unit."""
     r, links = evidence.reading, evidence.links
     unasked = links.cross & (links.unasked > 0.5)
     if evidence.mode != "document":
         return View(r.unit, r.document, r.place, links.cross, unasked, links.towards)
-    starts = unit_segments(evidence)
+    starts = evidence.segments
     present = r.unit[starts]
     squares = np.stack([links.cross, unasked, links.towards])
     gathered = np.logical_or.reduceat(np.logical_or.reduceat(squares, starts, axis=1), starts, axis=2)
@@ -301,8 +294,8 @@ def unit_features(evidence: Evidence) -> Floats:
     if evidence.mode != "document":
         return nodes
     r = evidence.reading
-    starts = unit_segments(evidence)
-    size = np.diff(starts, append=len(r)).astype(np.float32)
+    starts = evidence.segments
+    size = np.diff(np.append(starts, len(r))).astype(np.float32)
     own = nodes[:, :_OF_QUESTION]
     width = own.shape[1]
     table = np.empty((len(starts), len(AGGREGATED)), dtype=np.float32)

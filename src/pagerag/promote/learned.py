@@ -26,7 +26,6 @@ from pagerag.promote.features import (
     View,
     second_features,
     unit_features,
-    unit_segments,
     unit_view,
 )
 from pagerag.promote.select import support_of
@@ -225,7 +224,7 @@ class LearnedStrategy:
         """
         alone = evidence.isolated
         if evidence.mode == "document":
-            alone = np.logical_and.reduceat(alone, unit_segments(evidence))
+            alone = np.logical_and.reduceat(alone, evidence.segments)
         order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
         p = scores.tolist()
         unit = view.unit.tolist()

@@ -59,10 +59,15 @@ class Names:
         """For each node the numbers of the entities that it names."""
         resolve, titles_in, add = self.gazetteer.resolve, self.gazetteer.titles_in, self._add
         short = self.gazetteer.short
-        known = {
-            key: add(resolve(key, spelled[key]) if key in short else key, spelled[key])
-            for key in dict.fromkeys(chain.from_iterable(rows.entities))
-        }
+        index, display = self.index, self.display
+        known: dict[str, int] = {}
+        for key in dict.fromkeys(chain.from_iterable(rows.entities)):
+            name = resolve(key, spelled[key]) if key in short else key
+            place = index.get(name)
+            if place is None:
+                place = index[name] = len(index)
+                display[name] = spelled[key]
+            known[key] = place
         named = [dict.fromkeys([known[key] for key in keys]) for keys in rows.entities]
         heads = self.gazetteer.heads
         for node, tokens in enumerate(rows.tokens):
