@@ -1,12 +1,14 @@
 """How fast documents go into a store and answers come out, stage by stage.
 
     python -m benchmarks.pipeline [--data DIR] [--sizes 6119 100000] [--questions N] [--encoder NAME]
-                                  [--reader NAME] [--keep DIR] [--json FILE]
+                                  [--reader NAME] [--other NAME ...] [--keep DIR] [--json FILE]
 
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes repeat it with other names in it, the
 same way every time. Questions are those of the open dev file; they are timed, not scored. ``hybrid`` is
 one search, ``adaptive`` follows what it finds. ``CPU`` is processor time of all threads: on a busy machine
-the wall clock also counts the neighbours. ``--keep`` leaves the stores in a folder, and uses them again.
+the wall clock also counts the neighbours. The time to the first words is taken with the default reader, and
+for a few questions with those of ``--other`` that are installed (SmolLM2 unless told). ``--keep`` leaves the
+stores in a folder, and uses them again.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from pagerag.cli.index import default_encoder
+from pagerag.errors import MissingExtraError
 from pagerag.ingest import IngestReport, IngestSettings, index_paths
 from pagerag.pipeline import PageRAG, Stage
 from pagerag.read import reader as make_reader
@@ -39,6 +42,7 @@ from pagerag.store import LanceStore, open_store
 from pagerag.text import split_sentences
 
 WARM_UP = 5
+FEW = 10
 STAGES = ("read", "analyse", "encode", "write", "optimise")
 
 
@@ -74,6 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
                         ("adaptive", AdaptiveRetriever(store, encoder)),
                     )
                 },
+                "other_readers": {
+                    name: latencies(
+                        store, AdaptiveRetriever(store, encoder), encoder, questions[: WARM_UP + FEW], name
+                    )
+                    for name in options.other
+                    if installed(name)
+                },
+                "load": os.getloadavg()[0],
             }
             results.append(result)
             show(result, report)
@@ -94,6 +106,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--encoder")
     parser.add_argument("--reader", default="auto")
+    parser.add_argument("--other", nargs="*", default=["smollm2"], help="readers for a few questions")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", type=Path)
     return parser.parse_args(argv)
@@ -142,7 +155,7 @@ def _roman(number: int) -> str:
 
 def recall(store: LanceStore, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
     """How many of the true nearest neighbours dense search returns: 1 when it is exact."""
-    table = store._units.to_arrow()
+    table = store.snapshot().table.search().select(["vector"]).limit(None).to_arrow()
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = flat.reshape(table.num_rows, -1)
     points = encoder.encode_queries(list(questions[:50]))
@@ -167,6 +180,15 @@ def latencies(
     return {
         name: {"p50": _at(rows, name, 50), "p95": _at(rows, name, 95)} for name in rows[0] if name in rows[-1]
     } | {"reader": {"name": pipeline.reader.name}}  # type: ignore[dict-item]
+
+
+def installed(reader: str) -> bool:
+    try:
+        make_reader(reader)
+    except MissingExtraError as missing:
+        print(f"the reader {reader} is left out: {missing}", file=sys.stderr)
+        return False
+    return True
 
 
 def _ask(pipeline: PageRAG, question: str) -> dict[str, float]:
@@ -209,7 +231,14 @@ def show(result: dict[str, Any], report: IngestReport) -> None:
     for name in names:
         cells = "".join(f"{q[name]['p50']:>16.1f}{q[name]['p95']:>10.1f}" for q in result["queries"].values())
         print(f"{name:28}{cells}")
-    print(f"reader: {next(iter(result['queries'].values()))['reader']['name']}", flush=True)
+    print(f"reader: {next(iter(result['queries'].values()))['reader']['name']}")
+    for name, row in result["other_readers"].items():
+        first, whole = row["first words"], row["whole answer"]
+        print(
+            f"reader {name}, adaptive, {FEW} questions: first words {first['p50']:,.0f} ms p50, "
+            f"{first['p95']:,.0f} p95; whole answer {whole['p50']:,.0f} ms p50"
+        )
+    print(f"load average at the end: {result['load']:.1f}", flush=True)
 
 
 if __name__ == "__main__":

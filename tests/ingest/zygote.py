@@ -67,6 +67,7 @@ def read(job: dict[str, Any]) -> int:
         say(job=job["job"], units=seen[-1])
         if os.path.exists(job["stop"]):  # noqa: PTH110
             break
+        time.sleep(0.01)  # the writer is to get on, too
     say(job=job["job"], seen=seen, final=len(store), best=[c.id for c in store.search(job["question"], 5)])
     return 0
 
