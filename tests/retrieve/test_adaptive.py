@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagerag import Promoter
-from pagerag.errors import InputError
+from pagerag.errors import InputError, StoreError
 from pagerag.protocols import Encoder, Retriever
 from pagerag.retrieve import AdaptiveRetriever, Limits, MemoryCorpus, Searcher, promote_adaptively
 from pagerag.retrieve.adaptive import Frontier
@@ -137,7 +137,7 @@ def test_searches_are_bounded(pages: list[Candidate], words: Encoder) -> None:
     doors = ThreeDoors(MemoryCorpus(pages, words))
     limits = Limits(rounds=3, seeds=4, joined=2)
     AdaptiveRetriever(doors, words, limits=limits).retrieve(QUESTION, 20)
-    assert doors.calls <= 2 + limits.rounds * limits.joined
+    assert doors.calls <= 2 + limits.rounds * limits.joined * (1 + limits.worded)
 
 
 def test_no_rounds_is_no_follow_up(pages: list[Candidate], words: Encoder) -> None:
@@ -169,3 +169,45 @@ def test_it_can_be_pickled(pages: list[Candidate]) -> None:
     retriever = AdaptiveRetriever(MemoryCorpus(pages))
     again = pickle.loads(pickle.dumps(retriever))  # noqa: S301
     assert again.retrieve(QUESTION, 5) == retriever.retrieve(QUESTION, 5)
+
+
+def test_a_name_in_the_best_passage_is_searched_as_words() -> None:
+    """Neither title nor opening tells whom the second passage is about; its words do."""
+    texts = {
+        "film": "Interstellar is a film of 2014. Its composer is Hans Zimmer.",
+        "born": "It was in the city of Frankfurt that a boy called Hans Zimmer was born.",
+        "other": "Cologne is the city where many films were shown in 2014.",
+        "more": "A composer of films may live in any city.",
+    }
+    units = [Candidate(name, text) for name, text in texts.items()]
+    limits = Limits(first=1, depth=1, near=0)
+    pool = AdaptiveRetriever(MemoryCorpus(units), limits=limits).retrieve(QUESTION, 4)
+    [found] = [unit for step in pool.metadata["rounds"] for unit in step["kept"] if unit["id"] == "born"]
+    assert found == {"id": "born", "by": "words", "from": "film", "name": "hans zimmer"}
+    without = AdaptiveRetriever(MemoryCorpus(units), limits=replace(limits, worded=0)).retrieve(QUESTION, 4)
+    assert "born" not in ids(without.candidates)
+
+
+def test_a_version_that_is_gone_is_read_again(pages: list[Candidate], words: Encoder) -> None:
+    corpus = MemoryCorpus(pages, words)
+
+    class Moving:
+        """A store whose first version is cleaned away while a question reads it."""
+
+        encoder = words
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def snapshot(self) -> Any:
+            self.asked += 1
+            if self.asked == 1:
+                raise StoreError("the version is gone")
+            return corpus
+
+        def look_again(self) -> None:
+            pass
+
+    moving: Any = Moving()
+    assert AdaptiveRetriever(moving).retrieve(QUESTION, 5) == AdaptiveRetriever(corpus).retrieve(QUESTION, 5)
+    assert moving.asked == 2

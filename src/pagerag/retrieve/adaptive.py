@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.errors import InputError
+from pagerag.errors import InputError, StoreError
 from pagerag.promote import Promoter, Promotion
 from pagerag.promote.trees import Trees
 from pagerag.protocols import Encoder
@@ -55,12 +55,12 @@ class Limits:
 
     first: int = 20
     depth: int = 50
-    rounds: int = 2
+    rounds: int = 1
     seeds: int = 6
     named: int = 3
     joined: int = 3
     near: int = 4
-    worded: int = 0
+    worded: int = 2
     found: int = 2
     most: int = 80
 
@@ -318,6 +318,17 @@ class AdaptiveRetriever:
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """At most ``k`` passages of the grown pool, best first."""
+        try:
+            return self._retrieve(question, k)
+        except StoreError:
+            # The version that this question read may have been cleaned away by a writer meanwhile.
+            look_again = getattr(self.searcher, "look_again", None)
+            if look_again is None:
+                raise
+            look_again()
+            return self._retrieve(question, k)
+
+    def _retrieve(self, question: str, k: int) -> Pool:
         frontier = self._frontier(question, self.limits)
         scores = _ranked(frontier)
         passages = list(frontier.passages.values())

@@ -146,7 +146,7 @@ class LanceStore(LanceReading):
         self._sync()
 
     def _sync(self) -> None:
-        self._changed()
+        self.look_again()
         if self._syncer is not None:
             self._syncer.sync()
 

@@ -80,8 +80,8 @@ class LanceReading:
                 self._looked = now
             return self._current
 
-    def _changed(self) -> None:
-        """This object has written, or has read a version that is gone: look again at once."""
+    def look_again(self) -> None:
+        """Look for a newer version at the next call: this object has written, or read one that is gone."""
         self._looked = float("-inf")
 
     def _reading(self, work: Callable[[Snapshot], Found]) -> Found:
@@ -91,7 +91,7 @@ class LanceReading:
             try:
                 return work(snapshot)
             except StoreError:
-                self._changed()
+                self.look_again()
                 if not left or self.snapshot().version == snapshot.version:
                     raise
         raise AssertionError  # pragma: no cover
