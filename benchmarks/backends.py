@@ -1,10 +1,12 @@
 """Paired figures: the same pool read plainly and with promotion, for retrievers and for compact systems.
 
     python -m benchmarks.backends pairs   --data ../shared/data            # MiniLM, BM25, hybrid; documents
-    python -m benchmarks.backends systems --data ../shared/data --chat smollm2 --limit 50
+    python -m benchmarks.backends systems --data ../shared/data --chat smollm2 --limit 20 --only hotpotqa
 
 Each row is one run of ``pagerag evaluate`` (its folder is kept under --out and resumed), which measures both
-sides of the pair. Prints Markdown; the exit code is 1 when promotion does not raise a figure in some pair.
+sides of the pair. Systems with a chat model run over the first --limit questions, the others over all; what the
+model said is kept, so that a run that was stopped or whose code changed asks it nothing twice. Prints Markdown;
+the exit code is 1 when promotion does not raise a figure in some pair.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ class Row:
     benchmark: str
     pool: str
     settings: dict[str, Any]
+    few: bool = False
+    """Whether its questions are expensive: it takes the first --limit of them alone."""
 
 
 def benchmarks(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,7 +62,8 @@ def systems(data: Path, base: str, chat: str) -> Iterator[Row]:
             else:
                 name = f"{one.name}@{base}@{chat}"
             label = f"{one.label} over {base}" + ("" if one.unit == "sentence" else f", {chat}")
-            yield Row(benchmark, label, {**settings, "retriever": name, "mode": one.unit})
+            settled = {**settings, "retriever": name, "mode": one.unit}
+            yield Row(benchmark, label, settled, few=one.unit != "sentence")
 
 
 def measure(row: Row, out: Path, limit: int | None, workers: int | None, *, fresh: bool) -> dict[str, Any]:
@@ -75,10 +80,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("what", choices=("pairs", "systems"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path("runs/backends"))
-    parser.add_argument("--limit", type=int)
+    parser.add_argument(
+        "--limit", type=int, help="questions of a pair; of systems, where a chat model is asked"
+    )
+    parser.add_argument("--only", default="", help="rows whose data or retriever has this in its name")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--fresh", action="store_true", help="discard runs of other versions of the code")
-    parser.add_argument("--base", default="bm25", help="the retriever under the systems")
+    parser.add_argument("--base", default="minilm", help="the retriever under the systems")
     parser.add_argument("--chat", default="smollm2", help="smollm2, or chat for the endpoint of the settings")
     args = parser.parse_args(arguments)
     rows = pairs(args.data) if args.what == "pairs" else systems(args.data, args.base, args.chat)
@@ -86,7 +94,10 @@ def main(arguments: list[str] | None = None) -> int:
     print("|---|---|---:|" + "---:|" * (2 * len(MEASURES) + 1))
     lost = []
     for row in rows:
-        result = measure(row, args.out, args.limit, args.workers, fresh=args.fresh)
+        if not any(args.only in str(row.settings[key]) for key in ("data", "retriever")):
+            continue
+        limit = args.limit if row.few or args.what == "pairs" else None
+        result = measure(row, args.out, limit, args.workers, fresh=args.fresh)
         ours, plain = result["metrics"], result["baseline"]
         cells = [row.benchmark, row.pool, str(result["n"])]
         for key, label in MEASURES:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -421,6 +423,27 @@ class TestEndpointChat:
                 assert chat.complete([{"role": "user", "content": "hi"}]).text == "one"
         assert len(server.requests) == 1
 
+    def test_one_client_serves_all_requests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import httpx
+
+        made: list[Any] = []
+
+        class Counted(httpx.Client):
+            def __init__(self, **options: Any) -> None:
+                super().__init__(**options)
+                made.append(self)
+
+        monkeypatch.setattr(httpx, "Client", Counted)
+        with ScriptedChat(["one"]) as server:
+            chat = EndpointChat(settings(server))
+            for _ in range(3):
+                assert chat.complete([{"role": "user", "content": "hi"}]).text == "one"
+            assert len(made) == 1
+            chat.close()
+            assert chat.complete([{"role": "user", "content": "hi"}]).text == "one"  # it opens again
+            chat.close()
+        assert all(client.is_closed for client in made)
+
     def test_settings_are_needed(self) -> None:
         with pytest.raises(SettingsError, match=r"chat\.base_url"):
             chat_from(ChatSettings())
@@ -430,6 +453,55 @@ class TestEndpointChat:
             system = systems()["ircot"].over(BM25Retriever(UNITS), chat=chat_from(settings(server)))
             assert system.retrieve(QUESTION, 5).metadata["answer"] == "London"
         assert QUESTION in server.prompts[0]
+
+
+class FakeModel:
+    """A gguf reader by its shape: a file, a lock, and a model that keeps what it was asked."""
+
+    def __init__(self, path: Path) -> None:
+        path.write_bytes(b"GGUF and weights")
+        self.path, self._lock = path, threading.Lock()
+        self.asked: list[dict[str, Any]] = []
+
+    def _load(self) -> FakeModel:
+        return self
+
+    def handle_chat_completions(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(request)
+        told = {"content": [{"token": "No", "logprob": -0.2, "top_logprobs": []}]}
+        choice = {"message": {"content": f"reply {len(self.asked)}"}}
+        return {"choices": [{**choice, "logprobs": told} if "logprobs" in request else choice]}
+
+
+class TestLocalChat:
+    def test_replies_are_kept_on_disk(self, tmp_path: Path) -> None:
+        model, file = FakeModel(tmp_path / "model.gguf"), tmp_path / "replies.sqlite"
+        asked = [{"role": "user", "content": "hi"}]
+        first = chat_from(model, cache=file).complete(asked, logprobs=True)
+        assert first == Reply("reply 1", ({"No": -0.2},))
+        assert chat_from(model, cache=file).complete(asked, logprobs=True) == first
+        assert len(model.asked) == 1
+        assert chat_from(model, cache=file).complete(asked).text == "reply 2"  # another request
+        assert chat_from(model).complete(asked).text == "reply 3"  # without a cache
+        model.path.write_bytes(b"GGUF and other weights")
+        assert chat_from(model, cache=file).complete(asked).text == "reply 4"  # another model
+
+    def test_requests_that_share_a_beginning_follow_each_other(self, tmp_path: Path) -> None:
+        """The model keeps what it read last: the verdicts on one passage must not be mixed with another's."""
+        model = FakeModel(tmp_path / "model.gguf")
+        SelfRAG(FakeRetriever(UNITS), chat_from(model), workers=8).retrieve(QUESTION, 4)
+        passages = [request["messages"][0]["content"].partition("\n")[0] for request in model.asked]
+        assert len(set(passages)) == 4
+        assert len(passages) > 8
+        assert [p for p, before in zip(passages[1:], passages, strict=False) if p != before] == list(
+            dict.fromkeys(passages)
+        )[1:]
+
+    def test_a_model_that_gives_nothing(self, tmp_path: Path) -> None:
+        model = FakeModel(tmp_path / "model.gguf")
+        model.handle_chat_completions = lambda _: {"error": "too long"}  # type: ignore[method-assign]
+        with pytest.raises(EndpointError, match="too long"):
+            chat_from(model).complete([{"role": "user", "content": "hi"}])
 
 
 def test_chat_from_other_things() -> None:

@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -188,23 +190,27 @@ def living() -> Mapping[str, Living]:
     return MappingProxyType({one.name: one for one in _LIVING})
 
 
-def chat_from(source: ChatSettings | Any) -> Chat:
+def chat_from(source: ChatSettings | Any, *, cache: str | os.PathLike[str] | None = None) -> Chat:
     """A chat model for the compact systems: from chat settings, from a reader of ours, or as it is.
 
-    Readers: a ChatReader (its settings are used) and a GgufReader (its model is used).
+    Readers: a ChatReader (its settings are used) and a GgufReader (its model is used, in this process).
+    ``cache`` is a file that keeps the replies, so that the same request is generated once; settings that
+    name a cache of their own keep to it.
     """
     from pagerag.backends.compact import EndpointChat, LocalChat
+    from pagerag.read.cache import ResponseCache
     from pagerag.settings import ChatSettings
 
+    kept = ResponseCache(Path(cache)) if cache is not None else None
     if isinstance(source, ChatSettings):
-        return EndpointChat(source)
+        return EndpointChat(source, cache=kept)
     if isinstance(getattr(source, "settings", None), ChatSettings):
-        return EndpointChat(source.settings)
+        return EndpointChat(source.settings, cache=kept)
     if hasattr(source, "complete"):
         chat: Chat = source
         return chat
     if hasattr(source, "_load"):
-        return LocalChat(source)
+        return LocalChat(source, cache=kept)
     raise InputError(
         f"{type(source).__name__} is no chat model: pass ChatSettings, a ChatReader or a GgufReader"
     )

@@ -30,7 +30,7 @@ from pagerag.retrieve.adaptive import AdaptiveRetriever
 from pagerag.retrieve.bm25 import BM25, BM25Retriever
 from pagerag.retrieve.corpus import MemoryCorpus
 from pagerag.retrieve.dense import DenseRetriever
-from pagerag.retrieve.encoders import CachedEncoder, encoder
+from pagerag.retrieve.encoders import CachedEncoder, cache_folder, encoder
 from pagerag.retrieve.hybrid import HybridRetriever
 from pagerag.retrieve.late import LateInteractionRetriever, token_encoder
 from pagerag.units import Candidate
@@ -105,7 +105,7 @@ def system_parts(name: str) -> tuple[System, str, Any]:
         return system, inner, None
     from pagerag.read import reader
 
-    return system, inner, chat_from(reader(rest[0]))
+    return system, inner, chat_from(reader(rest[0]), cache=cache_folder("chat") / "replies.sqlite")
 
 
 def ranker(name: str) -> Ranker:

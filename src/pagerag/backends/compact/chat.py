@@ -6,13 +6,18 @@ test, any object with ``complete`` will do.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pagerag._extras import need
@@ -61,8 +66,9 @@ def user(text: str, system: str = "") -> list[Message]:
     return [{"role": "system", "content": system}, *asked] if system else asked
 
 
-def all_replies(ask: Callable[[A], B], items: Sequence[A], workers: int) -> list[B]:
-    """``ask`` of every item, in order; at most ``workers`` at a time."""
+def all_replies(ask: Callable[[A], B], items: Sequence[A], workers: int, chat: Chat) -> list[B]:
+    """``ask`` of every item, in order; at most ``workers`` at a time, or fewer if ``chat`` says so."""
+    workers = min(workers, getattr(chat, "at_once", workers))
     if workers <= 1 or len(items) <= 1:
         return [ask(item) for item in items]
     with ThreadPoolExecutor(max_workers=workers) as threads:
@@ -80,16 +86,16 @@ def json_in(text: str) -> dict[str, Any] | None:
     return None
 
 
-class EndpointChat:
-    """Completions of an OpenAI-compatible endpoint: retries, a deadline, a cache on disk if one is named."""
+class _Completions(ABC):
+    """What every chat model here does alike: the request, the replies kept on disk, the reply read."""
 
-    def __init__(self, settings: ChatSettings, *, retry: RetryPolicy | None = None) -> None:
-        if not settings.base_url or not settings.model:
-            missing = "chat.base_url" if not settings.base_url else "chat.model"
-            raise SettingsError(f"a chat endpoint needs {missing}")
-        self.settings = settings
-        self.retry = retry or RetryPolicy(attempts=settings.attempts)
-        self.cache = ResponseCache(settings.cache) if settings.cache else None
+    bound = "max_tokens"
+    """The request's field for the most tokens of a reply."""
+    at_once = 1
+    """How many requests may be under way together without one spoiling another."""
+
+    def __init__(self, place: str, cache: ResponseCache | None, extra: Mapping[str, Any]) -> None:
+        self.place, self.cache, self.extra = place, cache, extra
         self.requests = 0
         self._logprobs = True
 
@@ -102,27 +108,69 @@ class EndpointChat:
         logprobs: bool = False,
     ) -> Reply:
         body: dict[str, Any] = {
-            "model": self.settings.model,
             "messages": [dict(message) for message in messages],
             "temperature": 0.0,
-            self.settings.token_field: max_tokens,
-            **self.settings.extra,
+            self.bound: max_tokens,
+            **self.extra,
         }
         if stop:
             body["stop"] = list(stop)
         if logprobs and self._logprobs:
             body |= {"logprobs": True, "top_logprobs": MOST_LOGPROBS}
-        key = cache_key(self.settings.base_url, body)
+        key = cache_key(self.place, body)
         kept = self.cache.get(key) if self.cache is not None else None
-        if kept is not None:
-            return _reply(kept["choice"])
-        choice = self._post(body)
-        if self.cache is not None:
-            self.cache.put(key, {"choice": choice})
+        choice = kept["choice"] if kept is not None else self._ask(body)
+        if kept is None and self.cache is not None:
+            self.cache.put(key, {"choice": _kept(choice)})
         return _reply(choice)
 
-    def _post(self, body: dict[str, Any]) -> Mapping[str, Any]:
+    @abstractmethod
+    def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
+        """The first choice of the model's reply."""
+
+
+class EndpointChat(_Completions):
+    """Completions of an OpenAI-compatible endpoint: one connection pool, retries, a deadline, a cache on disk.
+
+    The cache is the one given, or the one that the settings name, or none.
+    """
+
+    def __init__(
+        self,
+        settings: ChatSettings,
+        *,
+        retry: RetryPolicy | None = None,
+        cache: ResponseCache | None = None,
+    ) -> None:
+        if not settings.base_url or not settings.model:
+            missing = "chat.base_url" if not settings.base_url else "chat.model"
+            raise SettingsError(f"a chat endpoint needs {missing}")
+        if settings.cache:
+            cache = ResponseCache(settings.cache)
+        super().__init__(settings.base_url, cache, {"model": settings.model, **settings.extra})
+        self.settings = settings
+        self.bound, self.at_once = settings.token_field, settings.concurrency
+        self.retry = retry or RetryPolicy(attempts=settings.attempts)
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def close(self) -> None:
+        """Close the connections; the next request opens them again."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _pool(self, httpx: Any) -> Any:
+        with self._lock:
+            if self._client is None:
+                limits = httpx.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
+                self._client = httpx.Client(limits=limits, headers=headers(self.settings))
+            return self._client
+
+    def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
         httpx = need("httpx", "httpx", "chat", "a chat endpoint")
+        client = self._pool(httpx)
         s, until, problem = self.settings, time.monotonic() + self.settings.deadline, ""
         url = f"{s.base_url.rstrip('/')}/chat/completions"
         for attempt in range(1, self.retry.attempts + 1):
@@ -134,7 +182,7 @@ class EndpointChat:
             asked: float | None = None
             try:
                 timeout = httpx.Timeout(min(s.read_timeout, left), connect=min(s.connect_timeout, left))
-                response = httpx.post(url, json=body, headers=headers(s), timeout=timeout)
+                response = client.post(url, json=body, timeout=timeout)
             except httpx.TransportError as broken:
                 problem = f"{type(broken).__name__}: {broken}"
             else:
@@ -155,34 +203,47 @@ class EndpointChat:
         raise EndpointError(f"{url} failed {self.retry.attempts} times; the last time: {problem}")
 
 
-class LocalChat:
-    """Completions of a gguf model on this machine, through a ``GgufReader`` of ours."""
+class LocalChat(_Completions):
+    """Completions of a gguf model in this process, through a ``GgufReader`` of ours.
 
-    def __init__(self, reader: Any) -> None:
+    One request at a time, and those that share a beginning one after the other: the model keeps what it read
+    last, and reads only what differs.
+    """
+
+    def __init__(self, reader: Any, *, cache: ResponseCache | None = None) -> None:
+        super().__init__(_model_identity(reader) if cache is not None else "", cache, {})
         self.reader = reader
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int = 256,
-        stop: Sequence[str] = (),
-        logprobs: bool = False,
-    ) -> Reply:
-        request: dict[str, Any] = {
-            "messages": [dict(message) for message in messages],
-            "temperature": 0.0,
-            "max_tokens": max_tokens,
-        }
-        if stop:
-            request["stop"] = list(stop)
-        if logprobs:
-            request |= {"logprobs": True, "top_logprobs": MOST_LOGPROBS}
+    def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
         with self.reader._lock:  # the model serves one request at a time
-            reply = self.reader._load().handle_chat_completions(request)
+            reply = self.reader._load().handle_chat_completions(body)
+        self.requests += 1
         if not isinstance(reply, Mapping) or not reply.get("choices"):
             raise EndpointError(f"the local model gave no completion: {str(reply)[:160]}")
-        return _reply(reply["choices"][0])
+        choice: Mapping[str, Any] = reply["choices"][0]
+        return choice
+
+
+def _model_identity(reader: Any) -> str:
+    """The model file by its size and beginning, and the library that runs it: what decides a greedy reply."""
+    path = Path(reader.path)
+    with path.open("rb") as file:
+        beginning = hashlib.sha256(file.read(1 << 20)).hexdigest()[:16]
+    try:
+        library = version("xllamacpp")
+    except PackageNotFoundError:
+        library = "unknown"
+    return f"gguf:{path.name}:{path.stat().st_size}:{beginning}:{library}"
+
+
+def _kept(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cache needs of a choice: the text, and the log-probabilities where there are any."""
+    told = [
+        {"top_logprobs": [{"token": text, "logprob": value} for text, value in token.items()]}
+        for token in _reply(choice).tokens
+    ]
+    kept: dict[str, Any] = {"message": {"content": choice["message"]["content"]}}
+    return {**kept, "logprobs": {"content": told}} if told else kept
 
 
 def _choice(response: Any, url: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pagerag.backends.compact._base import CompactSystem, shown
 from pagerag.backends.compact.chat import Chat, all_replies, json_in, user
@@ -102,20 +103,23 @@ class EfficientRAG(CompactSystem):
     def _labels(self, query: str, chunks: Sequence[Candidate]) -> list[_Label]:
         def label(unit: Candidate) -> _Label:
             asked = f"Query: {query}\n\nParagraph: {shown(unit, self.words)}"
-            said = json_in(self.chat.complete(user(asked, _LABELER), max_tokens=96).text)
+            said = self._json(asked, _LABELER)
             if said is None:
                 return _Label(useful=False, words="", readable=False)
             words = said.get("words")
             text = " ".join(map(str, words)) if isinstance(words, list) else str(words or "")
             return _Label(said.get("useful") in (True, "true", "True", "yes"), text.strip(), readable=True)
 
-        labels: list[_Label] = all_replies(label, chunks, self.workers)
+        labels: list[_Label] = all_replies(label, chunks, self.workers, self.chat)
         return labels
 
     def _next(self, query: str, infos: Sequence[str]) -> str | None:
         known = "\n".join(f"- {info}" for info in infos)
-        said = json_in(
-            self.chat.complete(user(f"Query: {query}\n\nFound:\n{known}", _FILTER), max_tokens=96).text
-        )
+        said = self._json(f"Query: {query}\n\nFound:\n{known}", _FILTER)
         text = said.get("query") if said is not None else None
         return text.strip() if isinstance(text, str) and text.strip() else None
+
+    def _json(self, asked: str, system: str) -> dict[str, Any] | None:
+        """The object in the reply, which may end with it: what a model says behind it costs time alone."""
+        said = self.chat.complete(user(asked, system), max_tokens=96, stop=("}",)).text
+        return json_in(said) or json_in(said + "}")

@@ -91,7 +91,7 @@ class IRCoT(CompactSystem):
         passages = "\n\n".join(shown(unit, self.words) for unit in units[: self.shown_units])
         so_far = " ".join(thoughts) or "(none yet)"
         asked = f"Passages:\n\n{passages}\n\nQuestion: {question}\nFacts so far: {so_far}\nNext sentence:"
-        text = self.chat.complete(user(asked, _SYSTEM), max_tokens=80, stop=("\n",)).text.strip()
+        text = self.chat.complete(user(asked, _SYSTEM), max_tokens=64, stop=("\n",)).text.strip()
         spans = split_sentences(text)
         return text[spans[0][0] : spans[0][1]].strip() if spans else ""
 

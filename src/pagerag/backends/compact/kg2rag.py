@@ -43,8 +43,9 @@ class OpenTriples:
 class ChatTriples:
     """Triples a chat model extracts from a unit, once; a triple must be in the words of the text."""
 
-    def __init__(self, chat: Chat, *, words: int = 250) -> None:
-        self.chat, self.words = chat, words
+    def __init__(self, chat: Chat, *, words: int = 250, most: int = 128) -> None:
+        """``most`` tokens are generated for a unit: about eight triples."""
+        self.chat, self.words, self.most = chat, words, most
         self._known: dict[tuple[str | None, str], list[Triple]] = {}
 
     def __call__(self, unit: Candidate) -> list[Triple]:
@@ -55,7 +56,7 @@ class ChatTriples:
                 "Extract the facts that the text states, as triples <head##relation##tail>, one a line.\n"
                 f"Text: {text}"
             )
-            said = self.chat.complete(user(asked), max_tokens=256).text
+            said = self.chat.complete(user(asked), max_tokens=self.most, stop=("\n\n",)).text
             self._known[key] = [t for t in _triples(said) if _stated(t, text)]
         return self._known[key]
 

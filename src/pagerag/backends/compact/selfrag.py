@@ -45,7 +45,9 @@ class SelfRAG(CompactSystem):
 
     def _retrieve(self, question: str, k: int) -> Pool:
         first = self.retriever.retrieve(question, k)
-        judged = all_replies(lambda unit: self._critique(question, unit), first.candidates, self.workers)
+        judged = all_replies(
+            lambda unit: self._critique(question, unit), first.candidates, self.workers, self.chat
+        )
         order = sorted(range(len(judged)), key=lambda i: -judged[i][0])
         units = [replace(first.candidates[i], score=judged[i][0]) for i in order]
         drafts = {first.candidates[i].id: draft for i, (_, draft) in enumerate(judged)}
