@@ -88,6 +88,7 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
         (["index", "nowhere", "neither"], "there is no nowhere and no neither"),
         (["index", "hollow"], "there is nothing to index in hollow"),
         (["index", "odd.bin"], "odd.bin"),
+        (["index", "odd.bin", "--store", "odd.bin"], "odd.bin is a file; a store is a folder"),
     ],
 )
 def test_a_run_that_indexes_nothing_leaves_nothing(capsys, tmp_path, words, message):
@@ -95,10 +96,11 @@ def test_a_run_that_indexes_nothing_leaves_nothing(capsys, tmp_path, words, mess
     pytest.importorskip("wordllama")
     (tmp_path / "hollow").mkdir()
     (tmp_path / "odd.bin").write_bytes(bytes(range(256)) * 40)
-    code, _, err = run(capsys, *words, "--store", "new")
+    code, _, err = run(capsys, *words[:1], "--store", "new", *words[1:])
     assert code == 1
     assert message in err
     assert not (tmp_path / "new").exists()
+    assert (tmp_path / "odd.bin").is_file()
 
 
 def test_a_store_that_was_there_stays(capsys, tmp_path):

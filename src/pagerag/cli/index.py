@@ -99,12 +99,13 @@ def run(args: argparse.Namespace) -> int:
         meter.end()
         stats = store.stats()
     code = _exit_code(report)
-    if new and folder is not None and not stats.files:
+    kept = not new or bool(stats.files)
+    if folder is not None and not kept:
         shutil.rmtree(folder, ignore_errors=True)  # made by this run, which found nothing to put there
     if args.json:
         print_json({**report.to_dict(), "store": stats.to_dict(), "exit_code": code})
     else:
-        _print(report, stats)
+        _print(report, stats, kept=kept)
     if not report.taken and not report.failed and not report.removed:
         names = ", ".join(map(str, args.paths))
         error(f"there is nothing to index in {names}; see pagerag index --help for the formats")
@@ -153,7 +154,7 @@ def _exit_code(report: IngestReport) -> int:
     return OK if done else FAILED
 
 
-def _print(report: IngestReport, stats: StoreStats) -> None:
+def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     rate = report.units / report.seconds if report.seconds > 0 else 0.0
     counts = [
         (report.indexed, "indexed"),
@@ -164,7 +165,8 @@ def _print(report: IngestReport, stats: StoreStats) -> None:
     ]
     said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no files"
     print(f"{paint(said, 'bold')} · {report.units:,} units in {report.seconds:.1f} s ({rate:,.0f}/s)")
-    print(f"{stats.location}: {stats.files:,} files, {stats.documents:,} documents, {stats.units:,} units")
+    held = f"{stats.files:,} files, {stats.documents:,} documents, {stats.units:,} units"
+    print(f"{stats.location}: {held if kept else 'no store was made'}")
     _list("holds no text (a scan needs OCR first)", report.empty)
     _list("gone, still in the store; --prune removes", report.vanished)
     _list("not a known format, left out", report.unsupported)

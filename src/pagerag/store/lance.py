@@ -87,6 +87,8 @@ class LanceStore(LanceReading):
         self._syncer = Syncer(self.folder) if self.folder else None
         if create and encoder is None:
             raise InputError("a new store needs an encoder: its name and dimension become part of it")
+        if self.folder and self.folder.exists() and not self.folder.is_dir():
+            raise StoreError(f"{self.location} is a file; a store is a folder: name another one")
         if self.folder and not create and not self.folder.is_dir():
             raise self._absent()
         lancedb = need("lancedb", "lancedb", "lancedb", "the embedded store")
