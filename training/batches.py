@@ -62,12 +62,10 @@ class Batch:
 Chooser = Callable[[Row, random.Random], list[int]]
 
 
-def occurrences(text: list[int], answers: list[list[int]]) -> list[tuple[int, int]]:
-    """(first, last) token of every place where an answer stands in ``text``."""
-    body = "".join(map(chr, text))
+def occurrences(body: str, needles: list[str]) -> list[tuple[int, int]]:
+    """(first, last) token of every place where an answer stands in a text, a character for each token."""
     found = []
-    for answer in answers:
-        needle = "".join(map(chr, answer))
+    for needle in needles:
         at = body.find(needle)
         while at >= 0:
             found.append((at, at + len(needle) - 1))
@@ -100,7 +98,7 @@ def reader_context(row: Row, rng: random.Random) -> list[int]:
         chosen = _near(others, size, rng) or gold
     else:
         chosen = gold + _near(others, 12, rng)
-    chosen = list(dict.fromkeys(chosen))
+    chosen = list(dict.fromkeys(chosen)) or others[:size]
     rng.shuffle(chosen)
     return chosen
 
@@ -163,12 +161,14 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, limit: i
     found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
     bearing = [0] * len(packed.units)
     if row.kind == "span":
+        needles = ["".join(map(chr, answer)) for answer in row.answers]
         for n, u in enumerate(packed.units):
-            for origin, tokens in (
-                (packed.spans[n][0], units[u].text),
-                (packed.titles[n][0], units[u].title),
+            title, text = keys[u]
+            for origin, body in (
+                (packed.spans[n][0], corpus.string(text)[:text_cap]),
+                (packed.titles[n][0], corpus.string(title)[:20]),
             ):
-                hits = [(origin + a, origin + b) for a, b in occurrences(list(tokens), row.answers)]
+                hits = [(origin + a, origin + b) for a, b in occurrences(body, needles)]
                 found[bool(support[n])] += hits
                 if hits and origin == packed.spans[n][0]:
                     bearing[n] = 1

@@ -1,4 +1,4 @@
-"""What both training commands share: configuration, base weights, corpus, held-out figures."""
+"""What the training commands share: configuration, base weights, corpus, one run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("runs/training"))
     parser.add_argument("--cache", type=Path, default=Path("runs/training/cache"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--fold", type=int, help="hold this fold of the train questions out and report on it")
     parser.add_argument("--rows", type=int, help="use only so many rows of each source (a dry run)")
     parser.add_argument("--minutes", type=float, help="stop the training itself after so many minutes")
     return parser

@@ -69,6 +69,14 @@ class Corpus:
     rows: list[Row]
     whole: list[Row]
     report: dict[str, Any]
+    strings: list[str] = field(default_factory=list)
+    """The table again, a character for each token: a string is searched faster than a list."""
+
+    def string(self, place: int) -> str:
+        """The tokens at a place of the table as characters."""
+        for tokens in self.table[len(self.strings) :]:
+            self.strings.append("".join(map(chr, tokens)))
+        return self.strings[place]
 
 
 def fold_of(key: str) -> int:

@@ -56,13 +56,15 @@ class Plan:
 def groups(network: Network, rate: float, decay: float, weight_decay: float) -> Iterator[dict[str, Any]]:
     """Parameters with smaller steps the nearer they are to the input; heads take the full rate twice."""
     depth = len(network.layers)
+    found: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if name.startswith("layers."):
             scale = decay ** (depth - 1 - int(name.split(".")[1]))
         else:
             scale = 2.0 if "head" in name or "kind" in name else decay**depth
-        plain = parameter.ndim < 2
-        yield {"params": [parameter], "lr": rate * scale, "weight_decay": 0.0 if plain else weight_decay}
+        found.setdefault((scale, parameter.ndim < 2), []).append(parameter)
+    for (scale, plain), parameters in found.items():
+        yield {"params": parameters, "lr": rate * scale, "weight_decay": 0.0 if plain else weight_decay}
 
 
 def train(

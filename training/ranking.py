@@ -59,7 +59,7 @@ def rank(corpus: Corpus, network: Network, device: torch.device, *, hard: int = 
             units,
             places,
             keys,
-            table,
+            corpus,
             hard,
         )
 
@@ -71,7 +71,7 @@ def _hard(
     units: Tensor,
     places: dict[tuple[int, int], int],
     keys: list[tuple[int, int]],
-    table: list[list[int]],
+    corpus: Corpus,
     hard: int,
 ) -> None:
     """The nearest units of other passages, for the rows at these places."""
@@ -85,15 +85,11 @@ def _hard(
         scores = asked[torch.tensor(part, device=device)] @ units[pool].T
         near = pool[scores.topk(min(4 * hard, len(pool)), dim=1).indices].tolist()
         for n, found in zip(part, near, strict=True):
-            single[n].hard = _distractors(single[n], [keys[i] for i in found], table)[:hard]
+            single[n].hard = _distractors(single[n], [keys[i] for i in found], corpus)[:hard]
 
 
-def _distractors(row: Row, found: list[tuple[int, int]], table: list[list[int]]) -> list[tuple[int, int]]:
+def _distractors(row: Row, found: list[tuple[int, int]], corpus: Corpus) -> list[tuple[int, int]]:
     """Sentences of other passages that do not hold an answer."""
     own = set(zip(row.titles, row.texts, strict=True))
     answers = ["".join(map(chr, a)) for a in row.answers] if row.kind == "span" else []
-    return [
-        key
-        for key in found
-        if key not in own and not any(a in "".join(map(chr, table[key[1]])) for a in answers)
-    ]
+    return [key for key in found if key not in own and not any(a in corpus.string(key[1]) for a in answers)]

@@ -1,12 +1,17 @@
 """The stages of a training command: each leaves a file, and a stage whose file is there is not run again.
 
-So a killed command goes on where it stopped, and stages may run side by side as separate processes.
+So a killed command goes on where it stopped, and stages may run side by side as separate processes:
+``pretrain``; ``fold0``, ... (a network that has not seen the fold, and what the model's ``held_out`` makes
+of it); ``seed0``, ...; ``finish`` (average, int8, parity).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +19,26 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pagerag._files import sha256_file, write_atomic
-from training.common import Setting, log, soup
+from training.common import Setting, fit, log, open_corpus, setting, soup
+from training.corpus import Corpus
 from training.export import export
 from training.network import Network, load_base
 
-__all__ = ["finish", "keep", "wait_for"]
+__all__ = ["HeldOut", "Task", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a command works on."""
+
+    options: argparse.Namespace
+    chosen: Setting
+    corpus: Corpus
+    base: Path
+
+
+HeldOut = Callable[[Network, Task, int, Path], None]
+"""Takes a network, the task, the fold that the network has not seen, and the file to write."""
 
 PARITY_SEED = 11
 
@@ -40,9 +60,61 @@ def wait_for(path: Path, seconds: float = 1800) -> Path:
     return path
 
 
+def run(
+    parser: argparse.ArgumentParser, name: str, folds: Sequence[int], output: str, held_out: HeldOut
+) -> None:
+    """The command of a model: every stage that is missing, or those that ``--stage`` names.
+
+    ``folds`` are held out one by one; ``output`` names the file that ``held_out`` writes, ``{}`` the fold.
+    """
+    parser.add_argument("--stage", action="append", help="pretrain, fold0, ..., seed0, ..., finish")
+    options = parser.parse_args()
+    chosen = setting(options.config)
+    folder = options.out / chosen.name
+    folder.mkdir(parents=True, exist_ok=True)
+    every = ["pretrain", *(f"fold{n}" for n in folds), *(f"seed{s}" for s in chosen.seeds), "finish"]
+    unknown = set(options.stage or []) - set(every)
+    if unknown:
+        raise SystemExit(f"there is no stage {', '.join(sorted(unknown))}; the stages are {', '.join(every)}")
+    corpus, base = open_corpus(options, chosen)
+    task = Task(options, chosen, corpus, base)
+    for stage in options.stage or every:
+        kind = stage.rstrip("0123456789")
+        number = int(stage.removeprefix(kind)) if stage != kind else 0
+        file = folder / (output.format(number) if kind == "fold" else f"{stage}.safetensors")
+        if kind == "finish":
+            for seed in chosen.seeds:
+                wait_for(folder / f"seed{seed}.safetensors")
+            finish(chosen, base, folder, name)
+        elif file.exists():
+            log(f"{file} is there")
+        elif kind == "fold":
+            held_out(_trained(task, folder, stage, fold=number, seed=chosen.seeds[0]), task, number, file)
+        else:
+            seed = number if kind == "seed" else chosen.seeds[0]
+            keep(_trained(task, folder, stage, fold=None, seed=seed), file)
+
+
+def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: int) -> Network:
+    """The phase pretrain alone, or the others from its weights."""
+    names = tuple(phase.name for phase in task.chosen.plan.phases)
+    first = stage == "pretrain"
+    return fit(
+        task.options,
+        task.chosen,
+        task.corpus,
+        task.base,
+        fold=fold,
+        seed=seed,
+        folder=folder / stage,
+        start=None if first else wait_for(folder / "pretrain.safetensors"),
+        phases=("pretrain",) if first else tuple(n for n in names if n != "pretrain"),
+    )
+
+
 def finish(chosen: Setting, base: Path, folder: Path, name: str) -> Network:
     """Average the seeds, write the int8 file and what the framework answers on fixed inputs."""
-    states = [load_file(folder / f"seed-{seed}.safetensors") for seed in chosen.seeds]
+    states = [load_file(folder / f"seed{seed}.safetensors") for seed in chosen.seeds]
     network = load_base(base / "model.safetensors", layers=chosen.plan.layers).eval()
     network.load_state_dict(soup(states))
     keep(network, folder / f"{name}.safetensors")

@@ -21,12 +21,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Train on all folds but one, report on that one."""
-    options = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--fold", type=int, default=0, help="the fold of the train questions to hold out")
+    options = parser.parse_args()
     chosen = setting(options.config)
     device = torch.device(options.device)
     corpus, base = open_corpus(options, chosen)
     tokenizer = tokenizer_at(base / "tokenizer.json")
-    fold = options.fold or 0
+    fold = options.fold
     rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.id) == fold]
     picks = [r.order[:20] for r in rows]
 
