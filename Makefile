@@ -47,23 +47,34 @@ unit: $(VENV)/.dev
 
 test: lint types doors unit ## everything CI checks
 
-$(VENV)-hipporag/.done: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-hipporag
-	$(VENV)-hipporag/bin/python -m pip install --quiet 'torch==2.13.0' transformers openai tiktoken networkx python_igraph tenacity einops tqdm boto3 pandas pyarrow scipy litellm filelock sentence-transformers pytest pytest-timeout
-	$(VENV)-hipporag/bin/python -m pip install --quiet --no-deps 'hipporag==2.0.0a4'
-	$(VENV)-hipporag/bin/python -m pip install --quiet -e .
+# Systems that need torch, or pins that others refuse: each in an environment of its own.
+OWN = $(BIN)/uv pip install --quiet --python $(@D)/bin/python
+
+$(VENV)-hipporag/.done: pyproject.toml | $(BIN)/uv
+	$(PYTHON) -m venv $(@D)
+	$(OWN) 'torch==2.13.0' transformers openai tiktoken networkx python_igraph tenacity einops tqdm boto3 pandas pyarrow scipy litellm filelock sentence-transformers pytest pytest-timeout
+	$(OWN) --no-deps 'hipporag==2.0.0a4'
+	$(OWN) -e .
 	@touch $@
 
-$(VENV)-gfmrag/.done: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-gfmrag
-	$(VENV)-gfmrag/bin/python -m pip install --quiet 'torch==2.13.0' torch-geometric ninja easydict hydra-core python-dotenv wandb 'transformers<5' 'huggingface-hub<1' 'sentence-transformers<6' 'datasets>=3.6,<5' openai tiktoken 'langchain<0.4' 'langchain-openai<0.4' 'langchain-community<0.4' faiss-cpu einops pandas pytest pytest-timeout
-	$(VENV)-gfmrag/bin/python -m pip install --quiet --no-deps --ignore-requires-python 'gfmrag==2.0.0'
-	$(VENV)-gfmrag/bin/python -m pip install --quiet -e .
+$(VENV)-gfmrag/.done: pyproject.toml | $(BIN)/uv
+	$(PYTHON) -m venv $(@D)
+	$(OWN) 'torch==2.13.0' torch-geometric ninja easydict hydra-core python-dotenv wandb 'transformers<5' 'huggingface-hub<1' 'sentence-transformers<6' 'datasets>=3.6,<5' openai tiktoken 'langchain<0.4' 'langchain-openai<0.4' 'langchain-community<0.4' faiss-cpu einops pandas pytest pytest-timeout
+	$(@D)/bin/python -m pip install --quiet --no-deps --ignore-requires-python 'gfmrag==2.0.0'
+	$(OWN) -e .
 	@touch $@
 
-test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done ## HippoRAG and GFM-RAG, each in an environment of its own
+$(VENV)-flashrag/.done: pyproject.toml | $(BIN)/uv
+	$(PYTHON) -m venv $(@D)
+	$(OWN) 'torch==2.13.0' 'txtai==9.14.0' datasets base58 nltk openai rank-bm25 rouge tiktoken bm25s PyStemmer numba dill pytest pytest-timeout
+	$(OWN) --no-deps 'flashrag-dev==0.1.2'
+	$(OWN) -e .
+	@touch $@
+
+test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.done ## HippoRAG, GFM-RAG, FlashRAG and txtai, in environments of their own
 	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
 	$(VENV)-gfmrag/bin/python -m pytest -m backends tests/backends
+	$(VENV)-flashrag/bin/python -m pytest -m backends tests/plugins
 
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
 	$(BIN)/python -m benchmarks.promote --data $(DATA)
@@ -77,4 +88,4 @@ tune: $(VENV)/.dev ## the shipped weights and learned models again, from the tra
 	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --out src/pagerag/promote/data
 
 clean: ## remove what make created
-	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -21,7 +21,8 @@ from pagerag import promote
 from pagerag.backends.gfmrag import GFMRAGBackend
 from pagerag.testing import check_backend
 
-pytestmark = pytest.mark.backends
+# The first question compiles a C++ kernel: a minute on a free core, many on a busy machine.
+pytestmark = [pytest.mark.backends, pytest.mark.timeout(3000)]
 if find_spec("gfmrag") is None:
     pytest.skip("GFM-RAG is not installed; docs/backends.md has the recipe", allow_module_level=True)
 K = 2

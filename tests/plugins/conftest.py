@@ -318,6 +318,10 @@ def host(request) -> Host:
 
 @pytest.fixture
 def pool() -> list[Doc]:
+    return twenty()
+
+
+def twenty() -> list[Doc]:
     """Twenty chunks: two of them together answer the question, the rest share a word with it."""
     gold = [
         Doc(

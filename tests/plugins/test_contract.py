@@ -6,10 +6,12 @@ import copy
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import pytest
 
 from pagerag.errors import InputError
+from pagerag.plugins._stage import _falling
 from pagerag.plugins._units import UnitSkippedWarning
 from pagerag.promote import Promoter
 
@@ -67,9 +69,9 @@ def test_provenance_says_why(host, pool):
     assert any(len(s.provenance["path"]) > 1 for s in seen if "Ilse Brandt" in s.text)
 
 
-def test_scores_never_rise(host, pool):
+def test_scores_fall(host, pool):
     scores = [s.score for s in host.run(pool, k=20)]
-    assert scores == sorted(scores, reverse=True)
+    assert scores == sorted(set(scores), reverse=True)
     assert all(isinstance(score, float) and 0 <= score <= 1 for score in scores)
 
 
@@ -264,3 +266,12 @@ def test_a_shared_promoter_serves_many_threads(host, pool):
     with ThreadPoolExecutor(8) as threads:
         together = list(threads.map(lambda q: values(host.call(component, q, host.documents(pool))), jobs))
     assert together == alone * 6
+
+
+@pytest.mark.parametrize("scores", [[], [0.5], [1.0, 1.0, 1.0], [0.0, 0.0], [1.0, 0.2, 0.7, 0.7, 0.0, 0.0]])
+def test_equal_scores_are_told_apart_within_their_bounds(scores):
+    falling = _falling(scores)
+    assert falling == sorted(set(falling), reverse=True)
+    assert len(falling) == len(scores)
+    assert all(0 <= score <= 1 for score in falling)
+    assert falling == pytest.approx(list(accumulate(scores, min)))

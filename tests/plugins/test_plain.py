@@ -105,7 +105,16 @@ def test_txtai_reranker_calls_it_with_a_query_and_texts(pool):
     assert sorted(place for place, _ in ranked) == list(range(20))
     scores = [score for _, score in ranked]
     assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 20  # txtai puts them on results in its own order, and sorts: no two are equal
     assert 6 in {place for place, _ in ranked[:3]}
+
+
+def test_txtai_asks_which_text_an_answer_is_from(pool):
+    similarity = PageRAGSimilarity(k=3)
+    texts = [d.text for d in pool]
+    as_tokens = [text.split() for text in texts]
+    assert similarity.batchsimilarity([QUESTION], texts) == [similarity(QUESTION, texts)]
+    assert similarity.batchsimilarity([QUESTION], as_tokens) == similarity.batchsimilarity([QUESTION], texts)
 
 
 def test_txtai_without_a_search_is_told():

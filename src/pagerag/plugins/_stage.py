@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -22,8 +23,8 @@ __all__ = ["KEY", "Picked", "Settings", "Stage"]
 class Picked:
     """One document to hand on.
 
-    ``index`` is its place in the list that came in. ``score`` never rises along the list, so that a
-    framework which sorts by score keeps our order; promotion's own score is in ``provenance``.
+    ``index`` is its place in the list that came in. ``score`` falls along the list, so that a
+    framework which sorts by score has our order; promotion's own score is in ``provenance``.
     """
 
     index: int
@@ -133,7 +134,7 @@ class Stage:
         if rest:  # what never entered the pool (no text, a second copy) still gets its place, the last
             order += sorted(set(range(request.size)).difference(order))
             traces += [without_provenance(rank) for rank in range(len(traces) + 1, len(order) + 1)]
-        scores = accumulate((trace["score"] for trace in traces), min)
+        scores = _falling([trace["score"] for trace in traces])
         return [Picked(*values) for values in zip(order, scores, traces, strict=True)]
 
 
@@ -144,6 +145,18 @@ class _Request:
     size: int
     places: list[int]
     arguments: dict[str, Any]
+
+
+def _falling(scores: Sequence[float]) -> list[float]:
+    """Scores that fall along the list, as near to the given ones as floats go, and within their bounds.
+
+    Some frameworks attach the scores to documents in the retriever's order and sort then: equal scores
+    would bring that order back.
+    """
+    falling = list(accumulate(scores, lambda before, score: min(score, math.nextafter(before, 0.0))))
+    for place in range(len(falling) - 2, -1, -1):  # below 0 there is nothing: a tail of zeros is raised
+        falling[place] = max(falling[place], math.nextafter(falling[place + 1], 1.0))
+    return falling
 
 
 @lru_cache(maxsize=1)

@@ -43,6 +43,8 @@ class PageRAGRefiner(_Promoting):
 
     setting = "refiner_topk"
     name = "pagerag"
+    input_prompt_flag = False
+    """FlashRAG's pipelines ask: this one refines documents, not finished prompts."""
 
     def run(self, item: Any) -> str:
         """The reference text of one item, which has a ``question`` and a ``retrieval_result``."""
@@ -74,7 +76,9 @@ class PageRAGReranker(_Promoting):
         """``(documents, scores)``, one list for each query; a single query may come unwrapped."""
         single = isinstance(query_list, str)
         queries = [query_list] if isinstance(query_list, str) else list(query_list)
-        pools = [doc_list] if single and (not doc_list or isinstance(doc_list[0], Mapping)) else doc_list
+        pools = list(doc_list)  # its BM25 retriever gives arrays
+        if single and (not pools or isinstance(pools[0], Mapping)):
+            pools = [pools]
         own = [None] * len(pools) if scores is None else ([scores] if single and len(pools) == 1 else scores)
         if not len(queries) == len(pools) == len(own):
             raise InputError(f"{len(queries)} queries came with {len(pools)} lists of documents")

@@ -22,7 +22,8 @@ class PageRAGSimilarity:
 
     ``search`` is ``embeddings.batchsearch`` of an index that stores its text; ``pool`` is how many
     results promotion chooses from. Called by ``Reranker`` as ``(query, texts)``, it ranks all texts as
-    ``[(place, score)]``. Scores never rise along a list, because txtai sorts by them.
+    ``[(place, score)]``; so does ``batchsimilarity``, with which ``RAG(output="reference")`` asks for the
+    text that an answer is from. Scores fall along a list, because txtai sorts by them.
     """
 
     def __init__(
@@ -46,6 +47,13 @@ class PageRAGSimilarity:
             _copies(results, self.stage.select(query, _units(results), k=limit))
             for query, results in zip(queries, found, strict=True)
         ]
+
+    def batchsimilarity(
+        self, queries: Sequence[str], data: Sequence[str | Sequence[str]]
+    ) -> list[list[tuple[int, float]]]:
+        """For each query all texts, which may come as tokens, as ``[(place, score)]``, best first."""
+        texts = [text if isinstance(text, str) else " ".join(text) for text in data]
+        return [self(query, texts) for query in queries]
 
 
 def _units(results: Sequence[Mapping[str, Any]]) -> list[Unit]:
