@@ -38,7 +38,7 @@ class Settings:
     no_vectors: float = 0.3  # weight of each question's copy without vectors
     no_scores: float = 0.3  # ... and without scores either
     small: float = 0.3  # ... and as a pool of six to twelve units
-    noisy: float = 0.5  # ... and with documents of other questions added to the pool, few and many
+    noisy: float = 0.8  # ... and with documents of other questions added to the pool
     musique: float = 3.0  # weight of its questions: there are ten times fewer of them than of the others
     verdict: Growth = field(default_factory=lambda: Growth(rounds=150, depth=3, rate=0.06, columns=0.6))
     k: int = 5
@@ -128,7 +128,8 @@ def _rows(
             copies.append((without(item, "vectors", "scores"), settings.no_scores))
         if settings.small:
             copies.append((small(item), settings.small))
-        copies += [(replace(item, pool=pool), settings.noisy) for pool in item.noisy if settings.noisy]
+        if settings.noisy and item.noisy is not None:
+            copies.append((replace(item, pool=item.noisy), settings.noisy))
         share = settings.musique if item.dataset == "musique" else 1.0
         for number, (copy, weight) in enumerate(copies):
             evidence = read_evidence(promoter, copy)

@@ -29,6 +29,9 @@ TRAIN_FILES: tuple[tuple[str, str, Mode], ...] = (
 """Dataset, file under the data folder, and the granularity of its gold."""
 
 
+_NOISE_LEVELS = (5, 10, 20, 20)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledPool:
     """A pool with which of its units are gold, and how many gold units there are in all."""
@@ -39,7 +42,7 @@ class LabelledPool:
     pool: Pool
     gold_ids: frozenset[str]
     spare: Pool  # what would come next: the units ranked after the pool
-    noisy: tuple[Pool, ...] = ()  # the pool with documents of other questions added, few and many
+    noisy: Pool | None = None  # the pool with documents of other questions added
 
     @property
     def gold(self) -> NDArray[np.bool_]:
@@ -99,14 +102,12 @@ def labelled_pools(
             )
 
 
-def _noisy(own: OwnContext, documents: Sequence[Document], question: Question) -> tuple[Pool, ...]:
-    """The pool with a few documents of other questions, and with twenty."""
+def _noisy(own: OwnContext, documents: Sequence[Document], question: Question) -> Pool | None:
+    """The pool with 5 to 20 documents of other questions, as many as the question's id draws."""
+    level = random.Random(f"noise:{question.id}").choice(_NOISE_LEVELS)
     if len(documents) < 100:  # too few to draw from (--limit)
-        return ()
-    few = random.Random(f"noise:{question.id}").choice((5, 10))
-    return tuple(
-        Noisy(own, documents, level, seed=seed)(question)[0] for seed, level in enumerate((few, 20), 1)
-    )
+        return None
+    return Noisy(own, documents, level, seed=1)(question)[0]
 
 
 def without(item: LabelledPool, *signals: str) -> LabelledPool:
