@@ -146,8 +146,8 @@ WIKI = _units(
     ("Perak", 0, "Perak borders Selangor to the north."),
     (
         "Salehuddin Shah of Selangor",
-        1,
-        "Salehuddin Shah was born Raja Lumu bin Daeng Chelak; his father was the Bugis prince Daeng Chelak.",
+        0,
+        "Salehuddin Shah of Selangor was born Raja Lumu bin Daeng Chelak, a son of the Bugis prince Daeng Chelak.",
     ),
     ("Klang", 0, "Klang was once the seat of the sultans."),
 )
