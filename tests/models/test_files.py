@@ -14,8 +14,9 @@ from pagerag.models.files import Model
 package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
 pytest.importorskip("onnxruntime")
 
-TOLERANCE = 0.35
-"""Root mean square difference of int8 and float32 logits, as a share of the float32 logits' spread."""
+TOLERANCE = {"reader": (0.12, 0.99), "support": (0.23, 0.975)}
+"""Root mean square difference of int8 and float32 logits, as a share of the float32 logits' spread, at most;
+and their correlation at least. Attained where the files were made: 0.091 and 0.996, 0.200 and 0.980."""
 
 
 @pytest.fixture
@@ -36,8 +37,9 @@ def test_the_shipped_file_gives_the_training_frameworks_answers(name: str) -> No
         ours += [tokens.ravel(), kinds]
         theirs += [np.ravel(case["tokens"]), case["kinds"]]
     a, b = np.concatenate(ours), np.concatenate(theirs)
-    assert np.sqrt(((a - b) ** 2).mean()) <= TOLERANCE * b.std()
-    assert np.corrcoef(a, b)[0, 1] >= 0.95
+    apart, alike = TOLERANCE[name]
+    assert np.sqrt(((a - b) ** 2).mean()) <= apart * b.std()
+    assert np.corrcoef(a, b)[0, 1] >= alike
 
 
 def test_files_are_small_enough_to_ship() -> None:

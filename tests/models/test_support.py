@@ -41,6 +41,29 @@ def test_long_units_and_large_pools(support) -> None:
     assert ((found >= 0) & (found <= 1)).all()
 
 
+def test_a_document_is_judged_by_more_than_its_beginning(support, context) -> None:
+    filler = "The page goes on about other matters of the county and its old mills. " * 40
+    told = Candidate("d", f"{filler}Hans Zimmer was born in Frankfurt.", "Hans Zimmer")
+    untold = Candidate("d", filler, "Hans Zimmer")
+    beside = [unit for unit in context if unit.title == "Interstellar"]
+    rows = [support.support(QUESTION, [*beside, unit])[-1] for unit in (told, untold)]
+    assert rows[0][0] > 2 * rows[1][0]
+    assert rows[0][1] > 2 * rows[1][1]
+
+
+def test_a_book_costs_no_more_than_eight_sentences(support, monkeypatch) -> None:
+    read = []
+    model = support._model
+    monkeypatch.setattr(
+        support, "_model", lambda ids, types: (read.append(len(ids)), model(ids, types))[1], raising=True
+    )
+    support._model.tokens, support._model.facts = model.tokens, model.facts
+    book = "Sentence about harbour and mill and many other things of the county. " * 800
+    found = support.support("Which harbour is the largest?", [Candidate("b", book, "Book")])
+    assert sum(read) <= 8 * 20 + 30
+    assert np.isfinite(found).all()
+
+
 def test_it_is_one_more_signal_of_promotion(support, context) -> None:
     plain = Promoter().promote(QUESTION, context, k=2)
     helped = Promoter(support=support).promote(QUESTION, context, k=2)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._readers import AtOnce
 from pagerag.errors import InputError
 from pagerag.models.decode import (
     KINDS,
@@ -53,7 +54,7 @@ class _Guess:
     citations: tuple[Citation, ...]
 
 
-class ExtractiveReader:
+class ExtractiveReader(AtOnce):
     """Answers with words of the context, and says where they stand.
 
     The first citation is the span's unit with character offsets (a span of the title cites the unit of
@@ -107,19 +108,6 @@ class ExtractiveReader:
         if not best.text or doubtful or none > self.none_threshold:
             return Answer("", (), none, abstained=True, reader=self.name, usage=usage, raw=best.text)
         return Answer(best.text, best.citations, confidence, reader=self.name, usage=usage, raw=best.text)
-
-    async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The same; the work is a few milliseconds of this thread."""
-        return self.read(question, context, state=state)
-
-    def stream(
-        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
-    ) -> Iterator[str | Answer]:
-        """The text in one piece, then the answer."""
-        answer = self.read(question, context, state=state)
-        if answer.text:
-            yield answer.text
-        yield answer
 
     def _guesses(self, question: str, context: Sequence[Candidate]) -> tuple[list[_Guess], int]:
         """One guess per window, and how many tokens were read."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +14,30 @@ from pagerag.errors import InputError
 from pagerag.models.decode import UNIT_CHANNELS, sigmoid, unit_logits
 from pagerag.models.files import Model
 from pagerag.models.packing import LIMIT, TokenUnit, pack, windows
+from pagerag.text import split_sentences
 from pagerag.units import Candidate
 
 __all__ = ["PoolSupport"]
 
 QUESTION_CAP, TITLE_CAP = 80, 20
+DOCUMENT = 2
+"""A unit longer than so many caps is a document, judged by several of its sentences."""
+MOST = 8
+"""Sentences of one document that are judged, so that a pool of books costs little more than one of pages."""
+PLACES = 10
+"""Room for the sentences of a unit between two positions of its document."""
+
+Body = tuple[list[int], list[tuple[int, int]]]
+"""A text's tokens and their character offsets."""
 
 
 class PoolSupport:
     """Probabilities that each unit supports the answer, and that it holds the answer.
 
     The units are read together, so a unit may be judged by what another one says. A pool that does not
-    fit one window is read in several; a long unit is judged by its beginning. An empty pool gives an
-    array of no rows.
+    fit one window is read in several. A paragraph is judged by its beginning; a document, longer than twice
+    that, by up to eight of its sentences, and its signals are the largest of theirs. An empty pool gives an array of no
+    rows.
 
     >>> support = PoolSupport()                                   # doctest: +SKIP
     >>> support.support(question, pool.candidates)[:, 0].argmax() # doctest: +SKIP
@@ -46,22 +59,48 @@ class PoolSupport:
         if not units:
             return result
         texts = [question, *(u.title or "" for u in units), *(u.text for u in units)]
-        encoded = [ids for ids, _ in self._model.tokens(texts)]
-        asked, titles, bodies = encoded[0], encoded[1 : 1 + len(units)], encoded[1 + len(units) :]
+        encoded = self._model.tokens(texts)
+        asked = encoded[0][0][:QUESTION_CAP]
+        titles = [ids for ids, _ in encoded[1 : 1 + len(units)]]
+        bodies = encoded[1 + len(units) :]
         # Trained on both: sentences in full, paragraphs by their beginning.
-        mean = sum(map(len, bodies)) / len(bodies)
+        mean = sum(len(ids) for ids, _ in bodies) / len(bodies)
         cap = self._sentence_cap if mean <= self._sentence_cap else self._paragraph_cap
         # A unit's judgement must not depend on its rank: the pool is read in the order of its tokens.
-        order = sorted(range(len(units)), key=lambda i: (titles[i], units[i].position or 0, bodies[i]))
-        packed_units = [
-            TokenUnit(units[i].document, units[i].position or 0, titles[i][:TITLE_CAP], bodies[i][:cap])
-            for i in order
-        ]
-        asked = asked[:QUESTION_CAP]
-        for window in windows(asked, packed_units, LIMIT):
-            packed = pack(asked, packed_units, window)
+        order = sorted(range(len(units)), key=lambda i: (titles[i], units[i].position or 0, bodies[i][0]))
+        pieces: list[TokenUnit] = []
+        owners: list[int] = []
+        for i in order:
+            place = (units[i].position or 0) * PLACES
+            ids = bodies[i][0]
+            short = len(ids) <= DOCUMENT * cap
+            parts = [ids[:cap]] if short else _sentences(units[i].text, bodies[i], self._sentence_cap, asked)
+            for number, part in enumerate(parts):
+                pieces.append(TokenUnit(units[i].document, place + number, titles[i][:TITLE_CAP], part))
+                owners.append(i)
+        for window in windows(asked, pieces, LIMIT):
+            packed = pack(asked, pieces, window)
             tokens, _ = self._model(packed.ids, packed.types)
+            rows = [owners[i] for i in packed.units]
             for column, name in enumerate(self.signals):
                 logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
-                result[[order[i] for i in packed.units], column] = sigmoid(logits)
+                np.maximum.at(result[:, column], rows, sigmoid(logits).astype(np.float32))
         return result
+
+
+def _sentences(text: str, body: Body, cap: int, asked: Collection[int]) -> list[list[int]]:
+    """A document's sentences as tokens, at most ``cap`` of each: a few of many.
+
+    The first is kept and those that share most with the question, rare tokens counting more.
+    """
+    ids, offsets = body
+    starts = [start for start, _ in offsets]
+    bounds = [(bisect_left(starts, low), bisect_left(starts, high)) for low, high in split_sentences(text)]
+    parts = [ids[n : min(n + cap, high)] for low, high in bounds for n in range(low, high, cap)]
+    if len(parts) <= MOST:
+        return parts
+    shared = [set(part).intersection(asked) for part in parts]
+    seen = Counter(token for tokens in shared for token in tokens)
+    worth = [sum(1 / seen[token] for token in tokens) for tokens in shared]
+    best = sorted(range(1, len(parts)), key=lambda n: (-worth[n], n))[: MOST - 1]
+    return [parts[n] for n in (0, *sorted(best))]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from pagerag._readers import AtOnce
 from pagerag.text import Analyzer, read_question, tokenize
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Citation, State
@@ -18,7 +19,7 @@ _AS_GOOD = 0.5  # the share of the best score at which a second sentence is quot
 _FLAG_OF = {"date": 2, "number": 4}  # the bits of Analysis.flags: holds a year, holds a number
 
 
-class EvidenceReader:
+class EvidenceReader(AtOnce):
     """Quotes the best sentences of each unit, with its number: one, or two where the second is as good.
 
     A unit of one sentence is quoted whole. From a longer unit come the sentences that share most with
@@ -42,19 +43,6 @@ class EvidenceReader:
             return Answer("", citations, abstained=True, reader=self.name)
         text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
         return Answer(text, citations, reader=self.name)
-
-    async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The same; there is nothing to wait for."""
-        return self.read(question, context, state=state)
-
-    def stream(
-        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
-    ) -> Iterator[str | Answer]:
-        """The text in one piece, then the answer."""
-        answer = self.read(question, context, state=state)
-        if answer.text:
-            yield answer.text
-        yield answer
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
