@@ -123,6 +123,13 @@ def test_lexical_search_follows_every_kind_of_change_and_is_bm25(
                 (c.id, c.score) for c in found
             ]
             assert [c.id for c in store.search_text(query, 2)] == [c.id for c in found[:2]]
+            lexical = store.snapshot().lexical
+            for k in (1, 2, 50):
+                one, two, none = lexical.best_of_each([(query, "city"), ("banks", query), ("", "")], k)
+                for got, text in ((one, f"{query} city"), (two, f"banks {query}")):
+                    want = [score for _, score in lexical.best(text, k)]
+                    np.testing.assert_allclose([score for _, score in got], want, rtol=1e-5)
+                assert none == []
 
     check()
     for step in range(40):

@@ -186,14 +186,13 @@ class Frontier:
         if not limits.worded or not limits.found:
             return {}
         chosen = [(seed, name) for seed in seeds for name in self._open_names(seed)[: limits.worded]]
-        texts = [
-            " ".join([name, *sorted(self.asked.terms - seed.terms - seed.title_terms)])
+        pairs = [
+            (name, " ".join(sorted(self.asked.terms - seed.terms - seed.title_terms)))
             for seed, name in chosen
         ]
         found: dict[str, list[tuple[Key, Step]]] = {}
-        for (seed, name), text in zip(chosen, texts, strict=True):
+        for (seed, name), hits in zip(chosen, self.view.rank_pairs(pairs, limits.found), strict=True):
             step = Step("words", self.round, seed.unit.id, partial(str, name))
-            hits = self.view.rank_text(text, limits.found)
             found.setdefault(seed.unit.id, []).extend((key, step) for key, _ in hits)
         return found
 

@@ -117,6 +117,10 @@ class MemoryCorpus:
         """The places and scores of the ``k`` best units by BM25."""
         return self.lexical.rank(text, k)
 
+    def rank_pairs(self, pairs: Sequence[tuple[str, str]], k: int) -> list[list[tuple[int, float]]]:
+        """``rank_text`` for the words of each pair of texts."""
+        return [self.rank_text(f"{text} {common}", k) for text, common in pairs]
+
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[tuple[int, float]]]:
         """The places and scores of the ``k`` units nearest to each vector."""
         return [self.dense.rank(row, k) if self.dense is not None else [] for row in vectors]

@@ -35,6 +35,10 @@ class View(Protocol):
 
     def rank_text(self, text: str, k: int) -> Sequence[tuple[Key, float]]: ...
 
+    def rank_pairs(
+        self, pairs: Sequence[tuple[str, str]], k: int
+    ) -> Sequence[Sequence[tuple[Key, float]]]: ...
+
     def rank_vectors(
         self, vectors: NDArray[np.floating[Any]], k: int
     ) -> Sequence[Sequence[tuple[Key, float]]]: ...
@@ -53,6 +57,9 @@ class SearcherView:
 
     def rank_text(self, text: str, k: int) -> list[tuple[Key, float]]:
         return self._ranked(self.searcher.search_text(text, k))
+
+    def rank_pairs(self, pairs: Sequence[tuple[str, str]], k: int) -> list[list[tuple[Key, float]]]:
+        return [self.rank_text(f"{text} {common}", k) for text, common in pairs]
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[tuple[Key, float]]]:
         many = getattr(self.searcher, "search_vectors", None)

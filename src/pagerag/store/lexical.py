@@ -36,6 +36,11 @@ def counted_terms(text: str) -> tuple[list[int], list[int]]:
     return [_signed(word_hash(term)) for term in counts], [min(n, _MOST) for n in counts.values()]
 
 
+def _counted(text: str) -> Counter[int]:
+    """The terms of a query as numbers, with their counts."""
+    return Counter(map(_signed, map(word_hash, terms(text))))
+
+
 def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
@@ -157,27 +162,47 @@ class LexicalIndex:
 
     def best(self, text: str, k: int) -> list[tuple[int, float]]:
         """The ``k`` rows with the highest scores above zero, best first, ties by row."""
-        counts = Counter(map(_signed, map(word_hash, terms(text))))
-        if not counts or k <= 0:
-            return []
-        wanted = np.fromiter(counts, dtype=np.int64)
-        found = [segment.slices(wanted) for segment in self.segments]
-        parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-        for number, repeated in enumerate(counts.values()):
-            postings = [self._postings(s, found[s][number]) for s in range(len(self.segments))]
-            df = sum(len(places) for places, _ in postings)
-            if df:
-                idf = np.float32(repeated * np.log1p((self.size - df + 0.5) / (df + 0.5)))
-                parts += [
-                    (places + self._firsts[s], idf * shares) for s, (places, shares) in enumerate(postings)
-                ]
-        if not parts:
-            return []
-        return self._highest(parts, k)
+        parts = [part for term, count in _counted(text).items() for part in self._weighed(term, count)]
+        return self._highest(parts, k) if parts and k > 0 else []
 
-    def best_of_each(self, texts: Iterable[str], k: int) -> list[list[tuple[int, float]]]:
-        """``best`` for each text."""
-        return [self.best(text, k) for text in texts]
+    def best_of_each(self, pairs: Iterable[tuple[str, str]], k: int) -> list[list[tuple[int, float]]]:
+        """``best`` for the words of each pair of texts; what pairs with the same second text share is
+        computed once."""
+        shared: dict[str, NDArray[np.float32]] = {}
+        result = []
+        for text, common in pairs:
+            if common not in shared:
+                shared[common] = np.zeros(int(self._firsts[-1]), dtype=np.float32)
+                for term, count in _counted(common).items():
+                    for places, shares in self._weighed(term, count):
+                        shared[common][places] += shares
+            scores = shared[common].copy()
+            for term, count in _counted(text).items():
+                for places, shares in self._weighed(term, count):
+                    scores[places] += shares
+            result.append(self._above(scores, k))
+        return result
+
+    def _weighed(self, term: int, repeated: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Of each segment the units that have a term, and what it adds to their scores."""
+        wanted = np.array([term], dtype=np.int64)
+        postings = [self._postings(s, one.slices(wanted)[0]) for s, one in enumerate(self.segments)]
+        df = sum(len(places) for places, _ in postings)
+        if not df:
+            return []
+        idf = np.float32(repeated * np.log1p((self.size - df + 0.5) / (df + 0.5)))
+        return [(places + self._firsts[s], idf * shares) for s, (places, shares) in enumerate(postings)]
+
+    def _above(self, scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
+        """The ``k`` highest of all units' scores, for a small ``k``."""
+        left, floor = scores.copy(), np.float32(0.0)
+        for _ in range(min(k, len(scores))):
+            place = int(left.argmax())
+            floor, left[place] = left[place], 0.0
+        if k <= 0 or not len(scores):
+            return []
+        touched = np.flatnonzero(scores >= floor if floor > 0 else scores)
+        return self._ordered(touched, scores[touched], k)
 
     def _postings(self, number: int, part: slice) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The units of a posting list that are alive, and the share of the idf that each gets."""
@@ -210,7 +235,12 @@ class LexicalIndex:
         if len(scores) > k:
             reach = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
             touched, scores = touched[reach], scores[reach]
-        rows = self._rows(touched)
+        return self._ordered(touched, scores, k)
+
+    def _ordered(
+        self, places: NDArray[np.int64], scores: NDArray[np.float32], k: int
+    ) -> list[tuple[int, float]]:
+        rows = self._rows(places)
         order = np.lexsort((rows, -scores))[:k]
         return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
 

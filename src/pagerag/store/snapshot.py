@@ -162,9 +162,9 @@ class Snapshot:
         """The ``k`` best rows by BM25 over ``title. text``."""
         return self.lexical.best(whole(text), k)
 
-    def rank_texts(self, texts: Sequence[str], k: int) -> list[list[Hit]]:
-        """``rank_text`` for each text."""
-        return self.lexical.best_of_each(map(whole, texts), k)
+    def rank_pairs(self, pairs: Sequence[tuple[str, str]], k: int) -> list[list[Hit]]:
+        """``rank_text`` for the words of each pair of texts, many of which share their second one."""
+        return self.lexical.best_of_each(((whole(a), whole(b)) for a, b in pairs), k)
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
         """The ``k`` rows nearest to each vector, by cosine."""
