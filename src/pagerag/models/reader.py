@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pagerag._readers import AtOnce
 from pagerag.errors import InputError
+from pagerag.models.compare import compare
 from pagerag.models.decode import (
     KINDS,
     SPAN_CHANNELS,
@@ -32,6 +33,8 @@ PIECE, STRIDE = 400, 340
 """A longer unit is read in overlapping pieces of so many tokens."""
 SPANS = 24
 """Spans that are looked at in each window."""
+COMPARED = 0.95
+"""Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
 DOUBT = 0.5
 """Confidence below which an answer is kept back when promotion found the evidence insufficient."""
 
@@ -59,6 +62,7 @@ class ExtractiveReader(AtOnce):
 
     The first citation is the span's unit with character offsets (a span of the title cites the unit of
     that document which supports most, without offsets); yes and no cite the units that support them.
+    A question that compares the dates of two is decided by the dates (``compare.py``) and cites their units.
     Text in the context is never obeyed: there is nothing that could obey it. ``confidence`` is the
     calibrated probability that the answer is right, and for an abstention the probability that the
     context holds no answer. A context longer than one window is read in several.
@@ -90,13 +94,18 @@ class ExtractiveReader(AtOnce):
                 raise InputError(f"{name} is {value}; it must be between 0 and 1")
         self.none_threshold, self.least_confidence = float(given), least_confidence
         self.longest = longest
-        self.identity = f"{self.name} {self._model.digest[:12]} {given} {least_confidence} {longest}"
+        self.identity = f"{self.name} {self._model.digest[:12]} {given} {least_confidence} {longest} dates"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """The best answer that ``context`` holds, or an abstention."""
         if not question.strip():
             raise InputError("the question is empty")
         began = time.perf_counter()
+        decided = compare(question, context)
+        if decided is not None:
+            cited = tuple(_cite(context, unit, None) for unit in decided.units)
+            usage = {"tokens": 0, "seconds": time.perf_counter() - began}
+            return Answer(decided.option, cited, COMPARED, reader=self.name, usage=usage, raw=decided.option)
         guesses, tokens = self._guesses(question, context)
         usage = {"tokens": tokens, "seconds": time.perf_counter() - began}
         if not guesses:
