@@ -17,7 +17,8 @@ from pagerag.backends.formats import read_pools, write_promoted
 from pagerag.backends.graphrag import GraphRAGBackend, PromotedContext
 from pagerag.testing import ScriptedChat, check_backend
 
-pytestmark = pytest.mark.integration
+# A whole index is built: under a minute on a free core, many on a busy machine.
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(3000)]
 pytest.importorskip("graphrag", reason="not installed: pip install 'pagerag[graphrag]'")
 K = 2
 
