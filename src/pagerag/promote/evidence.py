@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,6 +64,11 @@ class Evidence:
         self.mode = mode
         self.paragraph = mode == "paragraph"
         self.links: Links = build_links(reading, weights, paragraph=self.paragraph)
+
+    def nodes_of(self, units: Iterable[int]) -> list[int]:
+        """The sentences of these candidates, in order."""
+        inside = set(units)
+        return [node for node, unit in enumerate(self.reading.unit.tolist()) if unit in inside]
 
     @cached_property
     def segments(self) -> NDArray[np.int64]:

@@ -191,8 +191,7 @@ class LearnedStrategy:
         if not core:
             return 0.0, "insufficient"
         if len(evidence.reading.candidates) < _SMALL_POOL:
-            units = set(view.unit[list(core)].tolist())
-            nodes = [node for node, unit in enumerate(evidence.reading.unit.tolist()) if unit in units]
+            nodes = evidence.nodes_of(view.unit[list(core)].tolist())
             support = support_of(evidence.reading, evidence.links, nodes)
             return support, state_of(support, evidence.weights.enough, evidence.weights.some)
         row = sufficiency_row(evidence, view, rows, core, expected)
@@ -254,8 +253,7 @@ def sufficiency_row(
     np.maximum.at(documents, view.document, scores)
     documents = np.sort(documents)[::-1]
     chosen = list(core)
-    units = set(view.unit[chosen].tolist())
-    nodes = [node for node, unit in enumerate(reading.unit.tolist()) if unit in units]
+    nodes = evidence.nodes_of(view.unit[chosen].tolist())
     here = np.ix_(chosen, chosen)
     p = scores.tolist()
     inside = set(chosen)

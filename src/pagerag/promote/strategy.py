@@ -72,8 +72,7 @@ class FormulaStrategy:
         """Score every candidate by the best path through it, and select a minimal sufficient core."""
         scores = self._scores(evidence)
         core, decisions = self._core(evidence, scores, fits)
-        inside = set(core)
-        nodes = [node for node, unit in enumerate(evidence.reading.unit.tolist()) if unit in inside]
+        nodes = evidence.nodes_of(core)
         sufficiency = support_of(evidence.reading, evidence.links, nodes)
         w = evidence.weights
         return Judgement(scores, core, sufficiency, state_of(sufficiency, w.enough, w.some), decisions)

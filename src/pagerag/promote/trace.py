@@ -244,7 +244,7 @@ def _path_line(path: SupportPath) -> str:
 def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
     """The reasons that speak for a unit: question words, named entities, links into the core."""
     reading = evidence.reading
-    nodes = [node for node, owner in enumerate(reading.unit.tolist()) if owner == unit]
+    nodes = evidence.nodes_of((unit,))
     if not nodes:
         return ["outside the sentences that took part in the graph"]
     tokens = list(dict.fromkeys(reading.question.tokens))
@@ -259,7 +259,7 @@ def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
         reasons.append(f"covers: {', '.join(words[:8])}")
     inner = {place: i for i, place in enumerate(promotion.order)}
     core = {inner[place] for place in promotion.core_places} - {unit}
-    others = [node for node, owner in enumerate(reading.unit.tolist()) if owner in core]
+    others = evidence.nodes_of(core)
     if others:
         block = evidence.links.score[np.ix_(nodes, others)]
         if np.isfinite(block).any():
