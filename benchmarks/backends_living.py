@@ -139,72 +139,19 @@ async def lightrag(folder: Path, url: str, corpus: dict[str, str], questions: Se
 
 async def graphrag(folder: Path, url: str, corpus: dict[str, str], questions: Sequence[str]) -> list[Pool]:
     import pandas as pd
-    from graphrag.api import build_index
-    from graphrag.config.embeddings import entity_description_embedding
-    from graphrag.config.models.graph_rag_config import GraphRagConfig
-    from graphrag.query.factory import get_local_search_engine
-    from graphrag.query.indexer_adapters import (
-        read_indexer_entities,
-        read_indexer_relationships,
-        read_indexer_text_units,
-    )
-    from graphrag.utils.api import get_embedding_store
+    from tests.backends.graphrag_index import build, engine
 
     from pagerag.backends.graphrag import GraphRAGBackend
 
-    (folder / "input").mkdir(parents=True, exist_ok=True)
     titles = list(corpus)
-    for number, title in enumerate(titles):
-        (folder / "input" / f"{number}.txt").write_text(corpus[title])
-    model = {"model_provider": "openai", "auth_method": "api_key", "api_key": "none", "api_base": url}
-    config = GraphRagConfig(
-        completion_models={"default_completion_model": {**model, "model": "gpt-4o"}},
-        embedding_models={"default_embedding_model": {**model, "model": "text-embedding-3-large"}},
-        input={"type": "text"},
-        input_storage={"type": "file", "base_dir": str(folder / "input")},
-        output_storage={"type": "file", "base_dir": str(folder / "output")},
-        cache={"type": "none"},
-        reporting={"type": "file", "base_dir": str(folder / "logs")},
-        vector_store={"type": "lancedb", "db_uri": str(folder / "lancedb"), "vector_size": DIMENSION},
-        chunking={"type": "tokens", "size": 1200, "overlap": 100, "encoding_model": "o200k_base"},
-        extract_graph={"max_gleanings": 0},
-        # Community reports cost most of the time, and local search ranks its units without them.
-        workflows=[
-            "load_input_documents",
-            "create_base_text_units",
-            "create_final_documents",
-            "extract_graph",
-            "finalize_graph",
-            "create_communities",
-            "create_final_text_units",
-            "generate_text_embeddings",
-        ],
-    )
-    for result in await build_index(config=config):
-        if getattr(result, "error", None) is not None:
-            raise result.error
-    table = {
-        name: pd.read_parquet(folder / "output" / f"{name}.parquet")
-        for name in ("entities", "communities", "text_units", "relationships", "documents")
-    }
-    engine = get_local_search_engine(
-        config=config,
-        reports=[],
-        text_units=read_indexer_text_units(table["text_units"]),
-        entities=read_indexer_entities(table["entities"], table["communities"], 2),
-        relationships=read_indexer_relationships(table["relationships"]),
-        covariates={"claims": []},
-        description_embedding_store=get_embedding_store(
-            config=config.vector_store, embedding_name=entity_description_embedding
-        ),
-        response_type="a few words",
-    )
-    documents = table["documents"]
+    texts = {str(number): corpus[title] for number, title in enumerate(titles)}
+    config = await asyncio.to_thread(build, folder, url, texts, dimension=DIMENSION, size=1200, overlap=100)
+    documents = pd.read_parquet(folder / "output" / "documents.parquet")
     known = {
         str(i): titles[int(Path(str(t)).stem)]
         for i, t in zip(documents["id"], documents["title"], strict=True)
     }
-    backend = GraphRAGBackend(engine, titles=known)
+    backend = GraphRAGBackend(engine(config), titles=known)
     return [await asyncio.to_thread(backend.pool, question, POOL) for question in questions]
 
 

@@ -1,4 +1,5 @@
-"""A small index made by the real GraphRAG, its models on loopback: shared by the tests that need one."""
+"""A small index made by the real GraphRAG, its models on loopback: shared by the tests and the benchmark that need
+one."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ WORKFLOWS = (
 )
 
 
-def configuration(folder: Path, url: str) -> Any:
+def configuration(
+    folder: Path, url: str, *, dimension: int = DIMENSION, size: int = 200, overlap: int = 20
+) -> Any:
     from graphrag.config.models.graph_rag_config import GraphRagConfig
 
     model = {"model_provider": "openai", "auth_method": "api_key", "api_key": "none", "api_base": url}
@@ -37,22 +40,23 @@ def configuration(folder: Path, url: str) -> Any:
         vector_store={
             "type": "lancedb",
             "db_uri": str(folder / "output" / "lancedb"),
-            "vector_size": DIMENSION,
+            "vector_size": dimension,
         },
-        chunking={"type": "tokens", "size": 200, "overlap": 20, "encoding_model": "o200k_base"},
+        chunking={"type": "tokens", "size": size, "overlap": overlap, "encoding_model": "o200k_base"},
         extract_graph={"max_gleanings": 0},
         workflows=list(WORKFLOWS),
     )
 
 
-def build(folder: Path, url: str, corpus: dict[str, str]) -> Any:
-    """The configuration of an index over ``corpus``, built in ``folder``."""
+def build(folder: Path, url: str, corpus: dict[str, str], **options: int) -> Any:
+    """The configuration of an index over ``corpus``, built in ``folder``; ``options`` as ``configuration`` has
+    them."""
     from graphrag.api import build_index
 
     (folder / "input").mkdir(parents=True)
     for title, text in corpus.items():
         (folder / "input" / f"{title}.txt").write_text(text)
-    config = configuration(folder, url)
+    config = configuration(folder, url, **options)
     for result in asyncio.run(build_index(config=config)):
         if getattr(result, "error", None) is not None:
             raise result.error
