@@ -111,7 +111,7 @@ def confidence(triggers: ArrayLike, w: Weights) -> Array:
 
 def diversity(sources: ArrayLike, w: Weights) -> Array:
     """div(e) = 0 if |D_e| = 0, else min(1, ρ (|D_e| - 1)) (A.3, diversity)."""
-    return np.clip(w.div_step * (np.asarray(sources, dtype=np.float32) - 1.0), 0.0, 1.0)
+    return clamp(w.div_step * (np.asarray(sources, dtype=np.float32) - 1.0))
 
 
 def idf(df: ArrayLike, sentences: int) -> Array:

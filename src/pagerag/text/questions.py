@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pagerag.text.entities import extract_entities, name_key
@@ -58,8 +59,12 @@ class Question:
     answer: str
 
 
+@lru_cache(maxsize=256)
 def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
-    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it."""
+    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it.
+
+    Kept, because one question is often put to several pools.
+    """
     words = all_words(text)
     tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
     surfaces = [*_question_names(text), *extra_entities]
