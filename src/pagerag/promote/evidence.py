@@ -74,7 +74,14 @@ class Evidence:
     def segments(self) -> NDArray[np.int64]:
         """Where each unit's sentences start: they stand in the order of their units."""
         unit = self.reading.unit
-        return np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
+        opens = np.ones(len(unit), dtype=bool)
+        np.not_equal(unit[1:], unit[:-1], out=opens[1:])
+        return opens.nonzero()[0]
+
+    @cached_property
+    def fresh(self) -> NDArray[np.bool_]:
+        """Which links across documents have a trigger that the question does not name."""
+        return self.links.cross & (self.links.unasked > 0.5)
 
     @cached_property
     def lex(self) -> Floats:
