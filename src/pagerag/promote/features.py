@@ -135,7 +135,7 @@ def node_features(evidence: Evidence) -> Floats:
     # Most features are the best value among the sentences that stand in some relation to this one: one square
     # each, [i, j] what i gives to j, and the maximum down the columns of all of them at once.
     squares = np.empty((len(_LARGEST), n, n), dtype=np.float32)
-    np.multiply(same, np.stack([ret, cover])[:, :, None], out=squares[:2])
+    np.multiply(same, np.concatenate((ret, cover)).reshape(2, n, 1), out=squares[:2])
     _mention_features(table, squares[2:7], evidence, base, anchored)
     _link_features(table, squares[7:11], evidence, base, anchored)
     _cover_features(table, squares[11:], evidence, base, (has, cover), (stemmed, stem), idf)
@@ -166,7 +166,7 @@ def _joint_similarity(evidence: Evidence, base: Floats) -> Floats:
     """Similarity to the question ⊕ one of the best sentences of other documents."""
     signals, unit = evidence.signals, evidence.reading.unit
     if signals.similarity is None or signals.vectors is None:
-        return np.full(len(base), _NO_VECTOR, dtype=np.float32)
+        return np.array([_NO_VECTOR] * len(base), dtype=np.float32)
     sim = signals.similarity[unit]
     first = np.argsort(-base, kind="stable")[:5]
     # |q + v|² = 2 + 2 q·v for unit vectors
@@ -186,17 +186,16 @@ def _mention_features(
     # what the question asks about is said of it: who composed the score, not who directed the film
     cued = np.minimum(evidence.cues, 2.0) * anchored
     near = evidence.steps[0] * anchored
-    np.multiply(names, np.stack([base, base * anchored, cued, near])[:, :, None], out=squares[:4])
+    np.multiply(names, np.concatenate((base, base * anchored, cued, near)).reshape(4, n, 1), out=squares[:4])
     np.multiply(names.T, base[:, None], out=squares[4])
-    ones = np.ones(n, dtype=np.float32)
-    coming = np.stack([ones, anchored]) @ names
-    going = names @ np.stack([titled, ones, fresh], axis=1)
-    table["in_count"] = coming[0]
-    table["out_titled"] = going[:, 0] > 0
-    table["out_count"] = going[:, 1]
+    going = names @ titled
+    count = np.add.reduce(names, axis=1)
+    table["in_count"] = np.add.reduce(names, axis=0)
+    table["out_titled"] = going > 0
+    table["out_count"] = count
     # the textbook bridge: an anchored sentence names this title, and the question does not
-    table["bridge_in"] = (coming[1] > 0) * fresh
-    bridges = (going[:, 2] > 0) * anchored
+    table["bridge_in"] = (anchored @ names > 0) * fresh
+    bridges = (count > going) * anchored
     table["bridge_both"] = bridges
     table["out_cued"] = bridges * cued
 
@@ -214,7 +213,8 @@ def _link_features(
     table["link_hub"] = links.hub.ravel().take(best)
     table["link_noise"] = links.noise.ravel().take(best)
     worth = 0.2 + base
-    np.multiply(evidence.fresh * links.spec, np.stack([worth, worth * anchored])[:, :, None], out=squares[:2])
+    given = np.concatenate((worth, worth * anchored)).reshape(2, n, 1)
+    np.multiply(evidence.fresh * links.spec, given, out=squares[:2])
     np.multiply(links.kind == ADJACENT, base[:, None], out=squares[2])
     np.multiply(base[:, None] > base, evidence.reading.overlap, out=squares[3])
 
@@ -235,7 +235,7 @@ def _cover_features(
     np.multiply(links.cross, _joint_cover(*stemmed, idf), out=squares[1])
     signals = evidence.signalled
     if signals.shape[1]:
-        equal = np.full(signals.shape[1], 1.0 / signals.shape[1], dtype=np.float32)
+        equal = np.array([1.0 / signals.shape[1]] * signals.shape[1], dtype=np.float32)
         np.multiply(links.cross, _joint_cover(signals, signals @ equal, equal), out=squares[2])
     else:
         squares[2] = 0.0
@@ -298,17 +298,19 @@ def unit_features(evidence: Evidence) -> Floats:
         return nodes
     r = evidence.reading
     starts = evidence.segments
-    ends = np.append(starts[1:], len(r))
-    size = (ends - starts).astype(np.float32)
+    size = np.empty(len(starts), dtype=np.float32)
+    np.subtract(starts[1:], starts[:-1], out=size[:-1], casting="unsafe")
+    size[-1] = len(r) - starts[-1]
     own = nodes[:, :_OF_QUESTION].T
     width = len(own)
     table = np.empty((len(AGGREGATED), len(starts)), dtype=np.float32)  # by columns, as the trees read it
     table[:width] = np.maximum.reduceat(own, starts, axis=1)
     np.divide(np.add.reduceat(own, starts, axis=1), size, out=table[width : 2 * width])
     covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
-    named = np.maximum.reduceat(r.entity, starts, axis=0)
+    asked = r.asked.nonzero()[0]
+    named = np.maximum.reduceat(r.entity.take(asked, axis=1), starts, axis=0)
     table[2 * width] = covered @ r.idf / max(float(r.idf.sum()), 1e-9)
-    table[2 * width + 1] = named @ r.asked / max(int(r.asked.sum()), 1)
+    table[2 * width + 1] = np.add.reduce(named, axis=1) / max(len(asked), 1)
     table[2 * width + 2] = np.log1p(size)
     table[2 * width + 3] = evidence.signals.retrieved.take(r.unit.take(starts))
     table[2 * width + 4 :] = nodes[:1, _OF_QUESTION:].T
