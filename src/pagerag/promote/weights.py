@@ -97,7 +97,7 @@ class Weights:
     c_overlap: float = _weight(0.63, 0, 3, "Δcost: words repeated from what is selected")
     c_noise: float = _weight(0.2, 0, 2, "Δcost: mean noise of the path's edges")
     c_aside: float = _weight(
-        0.0, 0, 3, "Δcost: in a comparison, each new unit that is not the first of something compared"
+        1.5, 0, 3, "Δcost: in a comparison, each new unit that is not the first of something compared"
     )
     enough: float = _weight(0.75, 0, 2, "support at which the state is Enough")
     some: float = _weight(0.45, 0, 1, "support under which the state is insufficient")
