@@ -110,8 +110,8 @@ class Evidence:
     def signalled(self) -> Floats:
         """n x R: which of the question's relations each sentence signals."""
         asked = self.reading.question.relations
-        bits = np.array([bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
-        return ((self.reading.relations[:, None] >> bits) & 1).astype(np.float32)
+        bits = np.array([1 << bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
+        return (self.reading.relations[:, None] & bits > 0).astype(np.float32)
 
     @cached_property
     def other_cues(self) -> Floats:
@@ -178,8 +178,8 @@ class Evidence:
     def isolated(self) -> NDArray[np.bool_]:
         """Sentences that share no word with the question or with any other sentence of the pool."""
         reading = self.reading
-        shared = reading.overlap.sum(axis=1) - np.diagonal(reading.overlap)
-        return np.asarray((shared <= 0) & ~reading.query_own.any(axis=1))
+        shared = np.add.reduce(reading.overlap, axis=1)  # its own words included
+        return np.asarray((shared <= reading.size) & ~np.logical_or.reduce(reading.query_own, axis=1))
 
 
 def _bits(values: NDArray[np.int64]) -> Floats:

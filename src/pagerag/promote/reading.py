@@ -82,22 +82,23 @@ def read_pool(
     keep = narrow(rows, asked, prior)
     if keep is not None:
         rows = rows.take(keep)
-    document = np.array(rows.document, dtype=np.int64)
+    columns = (rows.unit, rows.sentence, rows.document, rows.place, rows.relations, rows.flags)
+    unit, sentence, document, place, cues, flags = np.array(columns, dtype=np.int64)
     words = Words(rows, document, asked.tokens)
     names = Names(rows, candidates, asked, stated_by(candidates, relations))
     explicit, entity, own, named = names.incidence(rows, document)
     return Reading(
         question=asked,
         candidates=candidates,
-        unit=np.array(rows.unit, dtype=np.int64),
-        sentence=np.array(rows.sentence, dtype=np.int64),
+        unit=unit,
+        sentence=sentence,
         spans=tuple(rows.spans),
         document=document,
-        place=np.array(rows.place, dtype=np.int64),
+        place=place,
         tokens=tuple(rows.tokens),
         size=words.size,
-        relations=np.array(rows.relations, dtype=np.int64),
-        flags=np.array(rows.flags, dtype=np.int64),
+        relations=cues,
+        flags=flags,
         query_count=words.count,
         query_own=words.own,
         query_stem=words.stem,
