@@ -94,12 +94,12 @@ class Evidence:
     @cached_property
     def asked_entities(self) -> Floats:
         """How many question entities each sentence has, its title's included."""
-        return np.asarray(self.reading.entity @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.entity.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def literal(self) -> Floats:
         """n_lit(q, s): question entities named in the sentence itself."""
-        return np.asarray(self.reading.explicit @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.explicit.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def cues(self) -> Floats:
@@ -146,7 +146,7 @@ class Evidence:
     def relevance(self) -> Floats:
         """sent_rel(q, s)."""
         unit = self.reading.unit
-        overlap = score.entity_overlap(self.asked_entities, int(self.reading.asked.sum()))
+        overlap = score.entity_overlap(self.asked_entities, len(self.reading.asked_places))
         signals = self.signals
         similarity = signals.similarity[unit] if signals.similarity is not None else 0.0
         support = signals.support[unit, 0] if signals.support is not None else 0.0
