@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from pagerag.promote.weights import Weights
 from pagerag.units import Candidate, Mode
 
 __all__ = ["Evidence", "Signals", "retrieved_scores"]
+
+_PLACED = re.compile(r"\b(?:in|at|near|from|of) (?=[^\W\d_a-z])")
 
 Floats = NDArray[np.float32]
 
@@ -117,6 +120,27 @@ class Evidence:
     def other_cues(self) -> Floats:
         """Relation cues of the sentence that the question does not ask for: the director, not the composer."""
         return _bits(self.reading.relations & ~self.reading.question.relations)
+
+    @cached_property
+    def steps(self) -> NDArray[np.bool_]:
+        """2 x n: whether the sentence signals the relation said of the question's names, and the one asked
+        for in the end."""
+        asked = self.reading.question
+        return np.asarray((self.reading.relations & np.array([[asked.near], [asked.target]])) > 0)
+
+    @cached_property
+    def slot(self) -> NDArray[np.bool_]:
+        """Whether the sentence signals the relation asked for in the end beside an answer of its kind."""
+        reading, last = self.reading, self.steps[1]
+        kind = reading.question.answer
+        if kind == "place":
+            found = np.zeros(len(reading), dtype=bool)
+            for node in np.flatnonzero(last).tolist():
+                start, end = reading.spans[node]
+                text = reading.candidates[reading.unit[node]].text
+                found[node] = _PLACED.search(text, start, end) is not None
+            return found
+        return np.asarray(last & self.answer_kind)
 
     @cached_property
     def titled(self) -> NDArray[np.bool_]:

@@ -35,14 +35,14 @@ FEATURES: tuple[str, ...] = (
     "ret", "ret_rank", "sim_seed",
     # question words and names
     "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share",
-    "titled", "title_share", "cues", "other_cues",
+    "titled", "title_share", "cues", "other_cues", "cue_near", "cue_target", "slot",
     # the sentence
     "size", "place", "pronoun", "answer_kind", "names", "new_names",
     # its document
     "doc_ret", "doc_cover", "doc_size", "doc_rank", "rank_in_doc_cover", "doc_mass",
     # directed mention
     "in_best", "in_anchored", "in_count", "out_best", "out_titled", "out_count", "in_cued", "out_cued",
-    "bridge_in", "bridge_both",
+    "in_near", "bridge_in", "bridge_both",
     # links
     "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "adjacent", "pair_cover",
     "pair_stem_link", "pair_cues_link", "cover_gain", "redundant",
@@ -54,7 +54,7 @@ FEATURES: tuple[str, ...] = (
 
 _OF_QUESTION = FEATURES.index("q_bridge")  # from here on, features of the question: the same for every unit
 _LARGEST = (
-    "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "out_best", "link_unasked", "link_anchor",
+    "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked", "link_anchor",
     "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",
 )  # fmt: skip
 _NO_PATH = -2.0  # below any path's distance from the best
@@ -63,7 +63,8 @@ _NO_VECTOR = -2.0  # below any cosine
 ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     "query_alignment": (
         "sim_seed", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
-        "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues", "doc_cover",
+        "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues", "cue_near",
+        "cue_target", "slot", "doc_cover",
         "rank_in_doc_cover", "pair_cover", "pair_cues_link", "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked",
     ),
     "provenance_reliability": (
@@ -71,7 +72,7 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     ),
     "bridge_specificity": (
         "link_spec", "link_hub", "link_unasked", "link_anchor", "bridge_in", "bridge_both", "in_best",
-        "in_anchored", "out_best", "out_titled", "in_cued", "out_cued",
+        "in_anchored", "out_best", "out_titled", "in_cued", "in_near", "out_cued",
     ),
     "path_quality": ("link_noise", "path1", "path2", "path3", "path_best", "path_rank", "redundant", "adjacent"),
 }  # fmt: skip
@@ -118,6 +119,9 @@ def node_features(evidence: Evidence) -> Floats:
         "title_share": r.title_share,
         "cues": evidence.cues,
         "other_cues": evidence.other_cues,
+        "cue_near": evidence.steps[0],
+        "cue_target": evidence.steps[1],
+        "slot": evidence.slot,
         "size": np.log1p(r.size),
         "place": np.minimum(r.place % 100_000 if evidence.mode == "document" else r.place, 12),
         "pronoun": r.flags & 1,
@@ -132,9 +136,9 @@ def node_features(evidence: Evidence) -> Floats:
     # each, [i, j] what i gives to j, and the maximum down the columns of all of them at once.
     squares = np.empty((len(_LARGEST), n, n), dtype=np.float32)
     np.multiply(same, np.concatenate((ret, cover)).reshape(2, n, 1), out=squares[:2])
-    _mention_features(table, squares[2:6], evidence, base, anchored)
-    _link_features(table, squares[6:10], evidence, base, anchored)
-    _cover_features(table, squares[10:], evidence, base, (has, cover), (stemmed, stem), idf)
+    _mention_features(table, squares[2:7], evidence, base, anchored)
+    _link_features(table, squares[7:11], evidence, base, anchored)
+    _cover_features(table, squares[11:], evidence, base, (has, cover), (stemmed, stem), idf)
     table.update(zip(_LARGEST, np.maximum.reduce(squares, axis=1), strict=True))
     table["in_cued"] = table["in_cued"] * (1.0 - evidence.titled)
     table["redundant"] = table["redundant"] / np.maximum(r.size, 1.0)
@@ -181,8 +185,9 @@ def _mention_features(
     fresh = 1.0 - titled
     # what the question asks about is said of it: who composed the score, not who directed the film
     cued = np.minimum(evidence.cues, 2.0) * anchored
-    np.multiply(names, np.concatenate((base, base * anchored, cued)).reshape(3, n, 1), out=squares[:3])
-    np.multiply(names.T, base[:, None], out=squares[3])
+    near = evidence.steps[0] * anchored
+    np.multiply(names, np.concatenate((base, base * anchored, cued, near)).reshape(4, n, 1), out=squares[:4])
+    np.multiply(names.T, base[:, None], out=squares[4])
     going = names @ titled
     count = np.add.reduce(names, axis=1)
     table["in_count"] = np.add.reduce(names, axis=0)

@@ -8,6 +8,7 @@ arrays, evaluated with NumPy.
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._files import write_atomic
 from pagerag.errors import WeightsError
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import (
@@ -87,8 +89,9 @@ class LearnedModel:
             **self.second.to_arrays("second"),
             **self.sufficiency.to_arrays("sufficiency"),
         }
-        with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        file = io.BytesIO()
+        np.savez_compressed(file, **arrays)
+        write_atomic(path, file.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> LearnedModel:

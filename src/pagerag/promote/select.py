@@ -181,9 +181,22 @@ def _marginal_support(
 def _marginal_cost(
     reading: Reading, chosen: list[int], new: list[int], path: Hypothesis, w: Weights
 ) -> float:
-    """Δcost(π | S): new units, words repeated from what is there, noise."""
+    """Δcost(π | S): new units, words repeated from what is there, noise; in a comparison, units beside the
+    point: each thing compared needs one that tells, and nothing else does."""
     repeated = 0.0
     if chosen:
         overlap: NDArray[np.float32] = reading.overlap[np.ix_(new, chosen)].max(axis=1)
         repeated = float((overlap / np.maximum(reading.size[new], 1.0)).mean())
-    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise
+    aside = _aside(reading, chosen, new) if w.c_aside and reading.question.form != "bridge" else 0
+    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise + w.c_aside * aside
+
+
+def _aside(reading: Reading, chosen: list[int], new: list[int]) -> int:
+    """How many of the new sentences are not the first of a document that the question names."""
+    told = {int(reading.own[node]) for node in chosen}
+    aside = 0
+    for node in new:
+        title = int(reading.own[node])
+        aside += title < 0 or not reading.asked[title] or title in told
+        told.add(title)
+    return aside
