@@ -97,12 +97,12 @@ class Evidence:
     @cached_property
     def asked_entities(self) -> Floats:
         """How many question entities each sentence has, its title's included."""
-        return np.asarray(self.reading.entity @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.entity.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def literal(self) -> Floats:
         """n_lit(q, s): question entities named in the sentence itself."""
-        return np.asarray(self.reading.explicit @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.explicit.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def cues(self) -> Floats:
@@ -113,8 +113,8 @@ class Evidence:
     def signalled(self) -> Floats:
         """n x R: which of the question's relations each sentence signals."""
         asked = self.reading.question.relations
-        bits = np.array([bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
-        return ((self.reading.relations[:, None] >> bits) & 1).astype(np.float32)
+        bits = np.array([1 << bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
+        return (self.reading.relations[:, None] & bits > 0).astype(np.float32)
 
     @cached_property
     def other_cues(self) -> Floats:
@@ -170,7 +170,7 @@ class Evidence:
     def relevance(self) -> Floats:
         """sent_rel(q, s)."""
         unit = self.reading.unit
-        overlap = score.entity_overlap(self.asked_entities, int(self.reading.asked.sum()))
+        overlap = score.entity_overlap(self.asked_entities, len(self.reading.asked_places))
         signals = self.signals
         similarity = signals.similarity[unit] if signals.similarity is not None else 0.0
         support = signals.support[unit, 0] if signals.support is not None else 0.0
@@ -202,8 +202,8 @@ class Evidence:
     def isolated(self) -> NDArray[np.bool_]:
         """Sentences that share no word with the question or with any other sentence of the pool."""
         reading = self.reading
-        shared = reading.overlap.sum(axis=1) - np.diagonal(reading.overlap)
-        return np.asarray((shared <= 0) & ~reading.query_own.any(axis=1))
+        shared = np.add.reduce(reading.overlap, axis=1)  # its own words included
+        return np.asarray((shared <= reading.size) & ~np.logical_or.reduce(reading.query_own, axis=1))
 
 
 def _bits(values: NDArray[np.int64]) -> Floats:

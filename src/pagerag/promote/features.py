@@ -91,13 +91,13 @@ def node_features(evidence: Evidence) -> Floats:
     r, links, question = evidence.reading, evidence.links, evidence.reading.question
     n = len(r)
     ret = evidence.signals.retrieved.take(r.unit)
-    idf = r.idf / max(float(r.idf.sum()), 1e-9)
+    idf = r.idf / r.idf_total
     has = (r.query_count > 0).astype(np.float32)
     cover = has @ idf
     own = r.query_own.astype(np.float32) @ idf
     stemmed = r.query_stem.astype(np.float32)
     stem = stemmed @ idf
-    asked = int(r.asked.sum())
+    asked = len(r.asked_places)
     base = 0.5 * ret + 0.5 * cover
     anchored = (evidence.asked_entities > 0).astype(np.float32)
 
@@ -307,9 +307,9 @@ def unit_features(evidence: Evidence) -> Floats:
     table[:width] = np.maximum.reduceat(own, starts, axis=1)
     np.divide(np.add.reduceat(own, starts, axis=1), size, out=table[width : 2 * width])
     covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
-    asked = r.asked.nonzero()[0]
+    asked = r.asked_places
     named = np.maximum.reduceat(r.entity.take(asked, axis=1), starts, axis=0)
-    table[2 * width] = covered @ r.idf / max(float(r.idf.sum()), 1e-9)
+    table[2 * width] = covered @ r.idf / r.idf_total
     table[2 * width + 1] = np.add.reduce(named, axis=1) / max(len(asked), 1)
     table[2 * width + 2] = np.log1p(size)
     table[2 * width + 3] = evidence.signals.retrieved.take(r.unit.take(starts))

@@ -133,8 +133,10 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
         },
     )  # fmt: skip
     layers = [shared]
-    kind = np.full((n, n), NONE, dtype=np.int8)
-    best = np.full((n, n), -np.inf, dtype=np.float32)
+    kind = np.empty((n, n), dtype=np.int8)
+    kind.fill(NONE)
+    best = np.empty((n, n), dtype=np.float32)
+    best.fill(-np.inf)
     unasked = np.zeros((n, n), dtype=np.float32)
     kind.ravel()[pairs] = SHARED
     best.ravel()[pairs] = value

@@ -261,10 +261,10 @@ def sufficiency_row(
     chosen = list(core)
     nodes = evidence.nodes_of(view.unit[chosen].tolist())
     inside = set(chosen)
-    idf = reading.idf / max(float(reading.idf.sum()), 1e-9)
+    idf = reading.idf / reading.idf_total
     explicit = reading.explicit.take(nodes, axis=0)
     named = np.logical_or.reduce(explicit, axis=0)
-    asked_for = reading.asked.nonzero()[0]
+    asked_for = reading.asked_places
     asked = len(asked_for)
     found = int(np.logical_or.reduce(reading.entity[nodes][:, asked_for], axis=0).sum())
     cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))

@@ -149,12 +149,12 @@ class Names:
 
     def asked_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[sorted(self.asked)] = True
+        mask[list(self.asked)] = True
         return mask
 
     def title_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[sorted(self.index[title] for title in self.titles)] = True
+        mask[[self.index[title] for title in self.titles]] = True
         return mask
 
     def stated(self, rows: Rows) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:

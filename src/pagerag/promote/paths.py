@@ -157,7 +157,7 @@ def _codes(reading: Reading) -> NDArray[np.int64]:
     """
     codes = np.left_shift(4, np.arange(len(reading)))
     if reading.question.form == "bridge":
-        anchored = (reading.entity @ reading.asked.astype(np.float32)) > 0
+        anchored = np.logical_or.reduce(reading.entity.take(reading.asked_places, axis=1), axis=1)
         signalled = (reading.relations & reading.question.relations) != 0
         codes += anchored
         codes += 2 * signalled
@@ -174,7 +174,7 @@ def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floa
     """The parts of the question (words, then relations) with their worth, and which sentence has which."""
     words, relations = len(reading.idf), signals.shape[1]
     worth = np.empty(words + relations, dtype=np.float32)
-    worth[:words] = score.path_alignment(reading.idf / max(float(reading.idf.sum()), 1e-9), 0.0, w)
+    worth[:words] = score.path_alignment(reading.idf / reading.idf_total, 0.0, w)
     worth[words:] = score.path_alignment(0.0, 1.0 / max(relations, 1), w)
     covers = np.empty((len(reading), len(worth)), dtype=np.float32)
     covers[:, :words] = reading.query_stem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,10 +153,15 @@ class Words:
         flat = list(chain.from_iterable(lists))
         asked = dict.fromkeys(tokens)
         width = len(asked)
-        # the question's own words come first, so that theirs are the first columns
-        words = dict.fromkeys(chain(asked, flat))
-        place = dict(zip(words, range(len(words)), strict=True))
-        column = np.fromiter(map(place.__getitem__, flat), dtype=np.int64, count=len(flat))
+        # the question's own words come first, so that theirs are the first columns; the others are told in one
+        # pass by where each first stands, and then numbered without gaps
+        place = dict(zip(asked, range(width), strict=True))
+        stands = np.fromiter(map(place.setdefault, flat, count(width)), dtype=np.intp, count=len(flat))
+        opens = np.zeros(width + len(flat), dtype=np.bool_)
+        opens[:width] = True
+        opens[stands] = True
+        number = np.add.accumulate(opens, dtype=np.intp) - 1
+        column = number.take(stands)
         row = np.arange(len(lists)).repeat(list(map(len, lists)))
         has = np.zeros((len(lists), max(len(place), 1)), dtype=np.float32)
         has[row, column] = 1.0
@@ -170,12 +175,13 @@ class Words:
         self.idf = (np.log((1.0 + len(mine)) / (1.0 + seen)) + 1.0).astype(np.float32)
         of_title = np.add.reduce(has[:titles, :width], axis=1) / np.maximum(sizes[:titles], 1.0)
         self.title_share = of_title.take(document)
-        self.stem = self._stems(has, place, asked, titles, document)
+        self.stem = self._stems(has, place, number, asked, titles, document)
 
     def _stems(
         self,
         has: Floats,
         place: dict[str, int],
+        number: NDArray[np.intp],
         asked: dict[str, None],
         titles: int,
         document: NDArray[np.int64],
@@ -188,5 +194,5 @@ class Words:
         near = np.zeros((len(alike), len(asked)), dtype=np.float32)
         for line, word in enumerate(alike):
             near[line, heads[word[:_STEM]]] = 1.0
-        found = has.take([place[word] for word in alike], axis=1) @ near if alike else has[:, :0] @ near
+        found = has.take(number[[place[word] for word in alike]], axis=1) @ near
         return np.asarray((found[titles:] + found.take(document, axis=0)) > 0.0)

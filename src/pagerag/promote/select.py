@@ -53,8 +53,8 @@ def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
         return 0.0
     chosen = list(nodes)
     covered = np.logical_or.reduce(reading.query_stem.take(chosen, axis=0), axis=0)
-    words = float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9))
-    asked = reading.asked.nonzero()[0]
+    words = float(reading.idf[covered].sum() / reading.idf_total)
+    asked = reading.asked_places
     if len(asked):
         named = np.logical_or.reduce(reading.entity[chosen][:, asked], axis=0)
         entities = float(named.sum() / len(asked))
@@ -83,8 +83,8 @@ def _answers(reading: Reading, nodes: list[int]) -> float:
         return float(any(reading.flags[node] & 2 for node in nodes))
     if kind == "number":
         return float(any(reading.flags[node] & 4 for node in nodes))
-    asked = reading.explicit[nodes] @ reading.asked.astype(np.float32)
-    return float((reading.named[nodes] > asked).any())
+    asked = np.add.reduce(reading.explicit[nodes][:, reading.asked_places], axis=1)
+    return float((reading.named.take(nodes) > asked).any())
 
 
 def select_minimal(
@@ -165,8 +165,8 @@ def _marginal_support(
     if chosen:
         covers = covers & ~reading.query_stem[chosen].any(axis=0)
         names = names & ~reading.entity[chosen].any(axis=0)
-    words = float(reading.idf[covers].sum() / max(float(reading.idf.sum()), 1e-9))
-    entities = float(names.sum() / max(int(reading.asked.sum()), 1))
+    words = float(reading.idf[covers].sum() / reading.idf_total)
+    entities = float(names.sum() / max(len(reading.asked_places), 1))
     sources = set(reading.document[new].tolist()) - set(reading.document[chosen].tolist())
     linked = bool(chosen) and bool(np.isfinite(links.score[np.ix_(chosen, new)]).any())
     return (
