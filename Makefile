@@ -85,7 +85,7 @@ bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the sa
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
 	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promote/data
 	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promote/data
-	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 100 --out src/pagerag/promote/data
+	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promote/data
 
 clean: ## remove what make created
 	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag .mypy_cache .ruff_cache .pytest_cache .hypothesis
