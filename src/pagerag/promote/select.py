@@ -187,8 +187,13 @@ def _marginal_cost(
     if chosen:
         overlap: NDArray[np.float32] = reading.overlap[np.ix_(new, chosen)].max(axis=1)
         repeated = float((overlap / np.maximum(reading.size[new], 1.0)).mean())
-    aside = _aside(reading, chosen, new) if w.c_aside and reading.question.form != "bridge" else 0
+    aside = _aside(reading, chosen, new) if w.c_aside and _compares(reading) else 0
     return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise + w.c_aside * aside
+
+
+def _compares(reading: Reading) -> bool:
+    """Whether the question weighs documents of the pool against each other."""
+    return reading.question.form != "bridge" and int((reading.asked & reading.is_title).sum()) > 1
 
 
 def _aside(reading: Reading, chosen: list[int], new: list[int]) -> int:
