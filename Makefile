@@ -83,9 +83,9 @@ bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the sa
 	$(BIN)/python -m benchmarks.evaluate --data $(DATA)
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
-	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 600 --out src/pagerag/promote/data
+	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promote/data
 	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promote/data
-	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 400 --out src/pagerag/promote/data
+	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promote/data
 
 clean: ## remove what make created
 	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -382,3 +382,31 @@ def test_the_exported_names() -> None:
     assert pagerag.__all__ == sorted(pagerag.__all__)
     for name in pagerag.__all__:
         assert getattr(pagerag, name) is not None
+
+
+def _rivers() -> list[Candidate]:
+    return [
+        Candidate("v", "The Varre is a river in the north of Norland, 212 km long.", title="Varre"),
+        Candidate("o", "The Osk is a river in Sudmark and is 188 km long.", title="Osk"),
+        Candidate("p", "Salmon return to the river Varre in the north each spring.", title="Varre"),
+        Candidate("q", "A long road follows the river Osk and the river Varre.", title="Coast road"),
+    ]
+
+
+def test_a_comparison_needs_one_unit_of_each_side_and_nothing_beside_them() -> None:
+    question = "Which river is longer, the Varre or the Osk?"
+    dear = Promoter(Weights.shipped("sentence").but(c_aside=3.0)).promote(question, _rivers())
+    assert {unit.id for unit in dear.core} == {"v", "o"}
+
+
+@pytest.mark.parametrize(
+    "question", ["Which river is longer, the Varre or the Osk?", "Where does the Varre rise?"]
+)
+def test_a_dearer_unit_beside_the_point_never_brings_more_of_them(question: str) -> None:
+    sizes = []
+    for cost in (0.0, 0.5, 1.0, 3.0):
+        found = Promoter(Weights.shipped("sentence").but(c_aside=cost)).promote(question, _rivers())
+        sizes.append(sum(unit.id in {"p", "q"} for unit in found.core))
+    assert sizes == sorted(sizes, reverse=True)
+    if "longer" not in question:  # nothing is compared: the cost does not apply
+        assert len(set(sizes)) == 1

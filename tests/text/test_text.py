@@ -11,6 +11,7 @@ from pagerag.text import Analysis, Analyzer, extract_entities, read_question, sp
 from pagerag.text.entities import name_key
 from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
 from pagerag.text.gazetteer import Gazetteer, title_keys
+from pagerag.text.questions import relation_mask
 
 SCRIPTS = {
     "Latin": ("Das Schloss steht in Wien.", ["das", "schloss", "steht", "wien"]),
@@ -119,6 +120,29 @@ def test_question_forms() -> None:
 )
 def test_answer_types(question: str, kind: str) -> None:
     assert read_question(question).answer == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "near", "target"),
+    [
+        ("What is the place of birth of the director of film Polar Night?", "director", "birth"),
+        ("When did Ada Brandt's father die?", "father", "die"),
+        ("Which country is the author of Salt and Iron from?", "author", "country"),
+        ("Who founded Norfjord Airways?", "founded", "founded"),
+        # "King" belongs to the name, and says nothing of it
+        ("Who is the wife of King Harald Bluetooth?", "wife", "wife"),
+    ],
+)
+def test_the_relation_said_of_the_name_comes_before_the_one_asked_for(
+    question: str, near: str, target: str
+) -> None:
+    read = read_question(question)
+    assert (read.near, read.target) == (relation_mask([near]), relation_mask([target]))
+
+
+def test_a_question_without_relation_words_has_neither() -> None:
+    read = read_question("Is Lake Vann deeper than Lake Orr?")
+    assert (read.near, read.target) == (0, 0)
 
 
 def test_the_gazetteer_resolves_only_what_is_certain() -> None:

@@ -20,7 +20,7 @@ from pagerag._files import sync_folder, write_atomic
 from pagerag.errors import FormatError
 from pagerag.evaluate.config import RunConfig
 from pagerag.evaluate.datasets import dataset
-from pagerag.evaluate.statistics import bootstrap_many, compare
+from pagerag.evaluate.statistics import bootstrap_many, compare_many
 
 __all__ = ["SCHEMA", "finish", "read_result", "read_rows"]
 
@@ -83,10 +83,11 @@ def finish(config: RunConfig, folder: Path, described: Mapping[str, Any]) -> dic
     tally = _Tally()
     official = _official(config)
     with _Replaced(folder / "predictions.jsonl") as predictions:
-        for row in _chunk_rows(folder / "chunks"):
+        for line in _chunk_lines(folder / "chunks"):
+            row = json.loads(line)
             tally.add(row)
             official.add(row)
-            predictions(json.dumps(row, ensure_ascii=False) + "\n")
+            predictions(line)
     official.write(folder)
     result = _result(tally, described)
     write_atomic(folder / "result.json", json.dumps(result, ensure_ascii=False, indent=2) + "\n")
@@ -99,6 +100,11 @@ def _result(tally: _Tally, described: Mapping[str, Any]) -> dict[str, Any]:
     metrics.setdefault("ans_f1", None)
     baseline = _means(tally.plain)
     baseline.setdefault("ans_f1", None)
+    sides = ((True, tally.ours), (False, tally.plain))
+    ends = bootstrap_many({(ours, name): values for ours, side in sides for name, values in side.items()})
+    compared = {
+        ours: (tally.ours[ours], tally.plain[plain]) for ours, plain in _COMPARED if n and ours in tally.ours
+    }
     return {
         "schema": SCHEMA,
         "n": n,
@@ -108,13 +114,9 @@ def _result(tally: _Tally, described: Mapping[str, Any]) -> dict[str, Any]:
         "baseline": baseline,
         "mean_units_core": _mean([float(size) for size in tally.units]),
         "mean_units_filled": _mean([float(size) for size in tally.filled]),
-        "intervals": {name: list(ends) for name, ends in bootstrap_many(tally.ours).items()},
-        "baseline_intervals": {name: list(ends) for name, ends in bootstrap_many(tally.plain).items()},
-        "against_baseline": {
-            ours: compare(tally.ours[ours], tally.plain[plain]).to_dict()
-            for ours, plain in _COMPARED
-            if n and ours in tally.ours
-        },
+        "intervals": {name: list(ends[True, name]) for name in tally.ours},
+        "baseline_intervals": {name: list(ends[False, name]) for name in tally.plain},
+        "against_baseline": {name: found.to_dict() for name, found in compare_many(compared).items()},
         "states": dict(sorted(tally.states.items())),
         "gold_reach": dict(sorted(Counter(tally.reach).items())),
         "by_hops": _broken_down(tally, tally.hops),
@@ -146,11 +148,10 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _chunk_rows(folder: Path) -> Iterator[Row]:
+def _chunk_lines(folder: Path) -> Iterator[str]:
     for file in sorted(folder.glob("*.jsonl")):
-        with file.open(encoding="utf-8") as stream:
-            for line in stream:
-                yield json.loads(line)
+        with file.open(encoding="utf-8", newline="\n") as stream:
+            yield from stream
 
 
 def read_rows(folder: str | os.PathLike[str]) -> Iterator[Row]:

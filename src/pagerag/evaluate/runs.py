@@ -54,15 +54,19 @@ def run(
     """
     folder = Path(out)
     started = time.time()
-    total = sum(1 for _ in read_questions(config.dataset, config.data, limit=config.limit))
-    described = identity(config) | {"n": total}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"--out {folder} cannot be used ({problem.strerror}); name a folder") from problem
     with ExitStack() as stack:
-        stack.enter_context(_locked(folder))
         hands = workers if isinstance(workers, Workers) else stack.enter_context(Workers(workers))
+        if not (folder / "result.json").exists():
+            hands.start()  # they import while the file is read
+        total = sum(1 for _ in read_questions(config.dataset, config.data, limit=config.limit))
+        described = identity(config) | {"n": total}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(
+                f"--out {folder} cannot be used ({problem.strerror}); name a folder"
+            ) from problem
+        stack.enter_context(_locked(folder))
         described = _claim(folder, described, fresh=fresh)
         chunks = folder / "chunks"
         chunks.mkdir(exist_ok=True)
@@ -105,17 +109,22 @@ class Workers:
         self, config: RunConfig, file: Path, questions: Sequence[Question]
     ) -> Future[dict[str, float]]:
         """Do one chunk and write its file; gives the seconds by stage."""
+        return self.start().submit(_chunk, config, file, questions)
+
+    def start(self) -> ProcessPoolExecutor:
+        """The processes, started if they are not yet; does not wait for them."""
         if self._pool is None:
             self._pool = self._started()
-        return self._pool.submit(_chunk, config, file, questions)
+        return self._pool
 
     def _started(self) -> ProcessPoolExecutor:
         before = {name: os.environ.get(name) for name in _THREADS}
         os.environ.update(dict.fromkeys(_THREADS, "1"))
         try:
             pool = ProcessPoolExecutor(self.count, mp_context=get_context("spawn"), initializer=_start)
-            # Processes start with the first task; give them one each while the environment is set.
-            wait([pool.submit(_ready) for _ in range(self.count)])
+            # Processes start with the first tasks; give them one each while the environment is set.
+            for _ in range(self.count):
+                pool.submit(_ready)
         finally:
             for name, value in before.items():
                 if value is None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pagerag.errors import InputError
 
-__all__ = ["Comparison", "auroc", "average", "bootstrap", "bootstrap_many", "compare"]
+__all__ = ["Comparison", "auroc", "average", "bootstrap", "bootstrap_many", "compare", "compare_many"]
+
+K = TypeVar("K")
 
 _BLOCK = 1 << 22  # numbers held at once
 
@@ -24,8 +27,8 @@ def bootstrap(
 
 
 def bootstrap_many(
-    columns: Mapping[str, ArrayLike], *, samples: int = 2000, level: float = 0.95, seed: int = 20
-) -> dict[str, tuple[float, float]]:
+    columns: Mapping[K, ArrayLike], *, samples: int = 2000, level: float = 0.95, seed: int = 20
+) -> dict[K, tuple[float, float]]:
     """``bootstrap`` of several measures on the same questions, all under the same resamplings."""
     if not columns:
         return {}
@@ -73,34 +76,49 @@ def compare(
     first: Sequence[float], second: Sequence[float], *, samples: int = 10_000, seed: int = 20
 ) -> Comparison:
     """The paired comparison of two runs; both must be in the same order of questions."""
-    if len(first) != len(second):
-        raise InputError(
-            f"the runs have {len(first)} and {len(second)} questions; compare runs on the same file and limit"
-        )
-    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    n = difference.size
+    return compare_many({"": (first, second)}, samples=samples, seed=seed)[""]
+
+
+def compare_many(
+    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, samples: int = 10_000, seed: int = 20
+) -> dict[str, Comparison]:
+    """``compare`` of several measures on the same questions, all under the same flips and resamplings."""
+    columns: dict[str, NDArray[np.float64]] = {}
+    for name, (first, second) in pairs.items():
+        if len(first) != len(second):
+            raise InputError(
+                f"the runs have {len(first)} and {len(second)} questions; compare runs on the same file and limit"
+            )
+        columns[name] = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if not columns:
+        return {}
+    table = np.stack(list(columns.values()), axis=1)
+    n = len(table)
     if n == 0:
         raise InputError("there is nothing to compare: the runs hold no question")
-    low, high = bootstrap(difference, seed=seed)
-    seen = abs(difference.sum())
+    ends = bootstrap_many(columns, seed=seed)
+    total = table.sum(axis=0)
     rng = np.random.default_rng(seed)
     step = max(1, _BLOCK // n)
-    at_least = 0
+    at_least = np.zeros(len(columns), dtype=np.int64)
     for start in range(0, samples, step):
         flipped = rng.integers(0, 2, size=(min(step, samples - start), n), dtype=np.int8).astype(np.float64)
-        sums = difference.sum() - 2.0 * (flipped @ difference)
+        sums = total - 2.0 * (flipped @ table)
         # The margin keeps sums that differ by rounding alone on the side of "as extreme".
-        at_least += int((np.abs(sums) >= seen - 1e-9).sum())
-    return Comparison(
-        n=n,
-        difference=float(difference.mean()),
-        low=low,
-        high=high,
-        p=(at_least + 1) / (samples + 1),
-        wins=int((difference > 1e-12).sum()),
-        losses=int((difference < -1e-12).sum()),
-        ties=int((np.abs(difference) <= 1e-12).sum()),
-    )
+        at_least += (np.abs(sums) >= np.abs(total) - 1e-9).sum(axis=0)
+    return {
+        name: Comparison(
+            n=n,
+            difference=float(difference.mean()),
+            low=ends[name][0],
+            high=ends[name][1],
+            p=(int(at_least[place]) + 1) / (samples + 1),
+            wins=int((difference > 1e-12).sum()),
+            losses=int((difference < -1e-12).sum()),
+            ties=int((np.abs(difference) <= 1e-12).sum()),
+        )
+        for place, (name, difference) in enumerate(columns.items())
+    }
 
 
 def average(means: Mapping[str, float], sizes: Mapping[str, int]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 The paper's pool is twenty units. A pool of hundreds is mostly units that nobody would miss; letting them in
 shifts every measure that is taken over the pool (idf, ranks, hubs) and costs time. So at most ``WIDTH`` +
 ``REACH`` units take part: the ``WIDTH`` best by the retriever's order, then those that the best of them name,
-or that have more of the question's words than the pool's best usually do. All others are ranked behind.
+or that have about as many of the question's words as the pool's best usually do. All others are ranked behind.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def admit_reached(
             continue
         reached = bool(unit.title) and title_reading(unit.title)[0][0] in named
         found = words(unit)
-        if reached or found > usual:
+        if reached or found >= usual - 1:
             worth.append((-(found + 2.0 * reached), place))
     return sorted(place for _, place in sorted(worth)[:REACH])
 

@@ -40,7 +40,7 @@ def document_scores(evidence: Evidence, nodes: Floats, *, plain: bool = False) -
     )
     covered = np.zeros((units, reading.query_count.shape[1]), dtype=bool)
     np.logical_or.at(covered, reading.unit, reading.query_count > 0)
-    cover = covered.astype(np.float32) @ reading.idf / max(float(reading.idf.sum()), 1e-9)
+    cover = covered.astype(np.float32) @ reading.idf / reading.idf_total
     title = best_of_unit(reading.title_share, reading.unit, units)
     length = np.log1p(size) / np.log(16.0)
     total = (

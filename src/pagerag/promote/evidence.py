@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from pagerag.promote.weights import Weights
 from pagerag.units import Candidate, Mode
 
 __all__ = ["Evidence", "Signals", "retrieved_scores"]
+
+_PLACED = re.compile(r"\b(?:in|at|near|from|of) (?=[^\W\d_a-z])")
 
 Floats = NDArray[np.float32]
 
@@ -74,7 +77,14 @@ class Evidence:
     def segments(self) -> NDArray[np.int64]:
         """Where each unit's sentences start: they stand in the order of their units."""
         unit = self.reading.unit
-        return np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
+        opens = np.ones(len(unit), dtype=bool)
+        np.not_equal(unit[1:], unit[:-1], out=opens[1:])
+        return opens.nonzero()[0]
+
+    @cached_property
+    def fresh(self) -> NDArray[np.bool_]:
+        """Which links across documents have a trigger that the question does not name."""
+        return self.links.cross & (self.links.unasked > 0.5)
 
     @cached_property
     def lex(self) -> Floats:
@@ -87,12 +97,12 @@ class Evidence:
     @cached_property
     def asked_entities(self) -> Floats:
         """How many question entities each sentence has, its title's included."""
-        return np.asarray(self.reading.entity @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.entity.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def literal(self) -> Floats:
         """n_lit(q, s): question entities named in the sentence itself."""
-        return np.asarray(self.reading.explicit @ self.reading.asked.astype(np.float32))
+        return np.add.reduce(self.reading.explicit.take(self.reading.asked_places, axis=1), axis=1)
 
     @cached_property
     def cues(self) -> Floats:
@@ -103,13 +113,34 @@ class Evidence:
     def signalled(self) -> Floats:
         """n x R: which of the question's relations each sentence signals."""
         asked = self.reading.question.relations
-        bits = np.array([bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
-        return ((self.reading.relations[:, None] >> bits) & 1).astype(np.float32)
+        bits = np.array([1 << bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
+        return (self.reading.relations[:, None] & bits > 0).astype(np.float32)
 
     @cached_property
     def other_cues(self) -> Floats:
         """Relation cues of the sentence that the question does not ask for: the director, not the composer."""
         return _bits(self.reading.relations & ~self.reading.question.relations)
+
+    @cached_property
+    def steps(self) -> NDArray[np.bool_]:
+        """2 x n: whether the sentence signals the relation said of the question's names, and the one asked
+        for in the end."""
+        asked = self.reading.question
+        return np.asarray((self.reading.relations & np.array([[asked.near], [asked.target]])) > 0)
+
+    @cached_property
+    def slot(self) -> NDArray[np.bool_]:
+        """Whether the sentence signals the relation asked for in the end beside an answer of its kind."""
+        reading, last = self.reading, self.steps[1]
+        kind = reading.question.answer
+        if kind == "place":
+            found = np.zeros(len(reading), dtype=bool)
+            for node in np.flatnonzero(last).tolist():
+                start, end = reading.spans[node]
+                text = reading.candidates[reading.unit[node]].text
+                found[node] = _PLACED.search(text, start, end) is not None
+            return found
+        return np.asarray(last & self.answer_kind)
 
     @cached_property
     def titled(self) -> NDArray[np.bool_]:
@@ -139,7 +170,7 @@ class Evidence:
     def relevance(self) -> Floats:
         """sent_rel(q, s)."""
         unit = self.reading.unit
-        overlap = score.entity_overlap(self.asked_entities, int(self.reading.asked.sum()))
+        overlap = score.entity_overlap(self.asked_entities, len(self.reading.asked_places))
         signals = self.signals
         similarity = signals.similarity[unit] if signals.similarity is not None else 0.0
         support = signals.support[unit, 0] if signals.support is not None else 0.0
@@ -171,8 +202,8 @@ class Evidence:
     def isolated(self) -> NDArray[np.bool_]:
         """Sentences that share no word with the question or with any other sentence of the pool."""
         reading = self.reading
-        shared = reading.overlap.sum(axis=1) - np.diagonal(reading.overlap)
-        return np.asarray((shared <= 0) & ~reading.query_own.any(axis=1))
+        shared = np.add.reduce(reading.overlap, axis=1)  # its own words included
+        return np.asarray((shared <= reading.size) & ~np.logical_or.reduce(reading.query_own, axis=1))
 
 
 def _bits(values: NDArray[np.int64]) -> Floats:

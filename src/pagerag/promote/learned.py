@@ -8,6 +8,7 @@ arrays, evaluated with NumPy.
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._files import write_atomic
 from pagerag.errors import WeightsError
 from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import (
@@ -87,8 +89,9 @@ class LearnedModel:
             **self.second.to_arrays("second"),
             **self.sufficiency.to_arrays("sufficiency"),
         }
-        with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        file = io.BytesIO()
+        np.savez_compressed(file, **arrays)
+        write_atomic(path, file.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> LearnedModel:
@@ -221,9 +224,10 @@ class LearnedStrategy:
 
         A unit that shares no word with the question or the pool is never in it.
         """
-        alone = evidence.isolated
+        isolated = evidence.isolated
         if evidence.mode == "document":
-            alone = np.logical_and.reduceat(alone, evidence.segments)
+            isolated = np.logical_and.reduceat(isolated, evidence.segments)
+        alone = isolated.tolist()
         order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
         p = scores.tolist()
         unit = view.unit.tolist()
@@ -249,21 +253,21 @@ def sufficiency_row(
     ``expected`` is the set's expected F1."""
     reading, question = evidence.reading, evidence.reading.question
     ranked = [*np.sort(scores)[::-1].tolist(), 0.0, 0.0]
-    documents = np.zeros(int(view.document.max()) + 3, dtype=np.float32)
-    np.maximum.at(documents, view.document, scores)
-    documents = np.sort(documents)[::-1]
+    p = scores.tolist()
+    best_of: dict[int, float] = {}
+    for document, value in zip(view.document.tolist(), p, strict=True):
+        best_of[document] = max(value, best_of.get(document, 0.0))
+    documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0]
     chosen = list(core)
     nodes = evidence.nodes_of(view.unit[chosen].tolist())
-    here = np.ix_(chosen, chosen)
-    p = scores.tolist()
     inside = set(chosen)
-    idf = reading.idf / max(float(reading.idf.sum()), 1e-9)
-    named = reading.explicit[nodes].any(axis=0)
-    found = (reading.entity[nodes].any(axis=0) & reading.asked).sum()
-    asked = int(reading.asked.sum())
-    cues = 0
-    for bits in reading.relations[nodes].tolist():
-        cues |= bits
+    idf = reading.idf / reading.idf_total
+    explicit = reading.explicit.take(nodes, axis=0)
+    named = np.logical_or.reduce(explicit, axis=0)
+    asked_for = reading.asked_places
+    asked = len(asked_for)
+    found = int(np.logical_or.reduce(reading.entity[nodes][:, asked_for], axis=0).sum())
+    cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))
     best = evidence.paths.best_by_length()
     return np.array(
         [
@@ -280,17 +284,17 @@ def sufficiency_row(
             documents[2],
             len(set(view.document[chosen].tolist())),
             support_of(reading, evidence.links, nodes),
-            view.linked[here].any(),
-            view.names[here].any(),
-            reading.query_count[nodes].any(axis=0) @ idf,
-            reading.query_stem[nodes].any(axis=0) @ idf,
+            view.linked[chosen][:, chosen].any(),
+            view.names[chosen][:, chosen].any(),
+            np.logical_or.reduce(reading.query_count.take(nodes, axis=0), axis=0) @ idf,
+            np.logical_or.reduce(reading.query_stem.take(nodes, axis=0), axis=0) @ idf,
             (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
             evidence.answer_kind[nodes].any(),
             asked,
             found / max(asked, 1),
             max(len(question.entities) - asked, 0),
             (named & reading.is_title & ~reading.asked).sum(),
-            (reading.named[nodes] - reading.explicit[nodes].sum(axis=1)).sum(),
+            reading.named.take(nodes).sum() - explicit.sum(),
             best[0],
             best[1],
             best[2],
@@ -332,8 +336,8 @@ def order_of_argument(
 
 
 def _sigmoid(x: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0))))
+    return float(1.0 / (1.0 + np.exp(-min(max(x, -30.0), 30.0))))
 
 
 def _sigmoid_all(x: Floats) -> Floats:
-    return (1.0 / (1.0 + np.exp(-np.clip(x, -30.0, 30.0)))).astype(np.float32)
+    return (1.0 / (1.0 + np.exp(-np.minimum(np.maximum(x, -30.0), 30.0)))).astype(np.float32)

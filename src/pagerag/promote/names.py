@@ -68,7 +68,8 @@ class Names:
                 place = index[name] = len(index)
                 display[name] = spelled[key]
             known[key] = place
-        named = [dict.fromkeys([known[key] for key in keys]) for keys in rows.entities]
+        number = known.__getitem__
+        named = [dict.fromkeys(map(number, keys)) for keys in rows.entities]
         heads = self.gazetteer.heads
         for node, tokens in enumerate(rows.tokens):
             if not heads.isdisjoint(tokens):
@@ -113,9 +114,9 @@ class Names:
         Only entities that can link or anchor get a column: most names of a pool occur once.
         """
         count = len(rows.unit)
-        sizes = [len(ids) for ids in self.names_of]
+        sizes = list(map(len, self.names_of))
         flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=sum(sizes))
-        nodes = np.repeat(np.arange(count), sizes)
+        nodes = np.arange(count).repeat(sizes)
         links = np.bincount(flat, minlength=len(self.index)) > 1
         titles = [self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles]
         anchors = [title for title in titles if title >= 0]
@@ -123,20 +124,22 @@ class Names:
         for relation in self.relations:
             anchors += [end for end in self._ends(relation[0]) if end is not None]
         links[anchors] = True
-        column = np.where(links, np.cumsum(links) - 1, -1)
-        place = column[flat]
+        linking = links.nonzero()[0]
+        column = np.full(len(links) + 1, -1, dtype=np.int64)  # the last is for documents without a title
+        column[linking] = np.arange(len(linking))
+        place = column.take(flat)
         keep = place >= 0
-        explicit = np.zeros((count, max(int(links.sum()), 1)), dtype=np.float32)
+        explicit = np.zeros((count, max(len(linking), 1)), dtype=np.float32)
         explicit[nodes[keep], place[keep]] = 1.0
-        own = np.array([column[title] if title >= 0 else -1 for title in titles], dtype=np.int64)[document]
+        own = column.take(titles).take(document)
         entity = explicit.copy()
-        titled = np.flatnonzero(own >= 0)
-        entity[titled, own[titled]] = 1.0
+        titled = (own >= 0).nonzero()[0]
+        entity[titled, own.take(titled)] = 1.0
         pairs = list(self.display.items())
-        self.single = (nodes[~keep].tolist(), flat[~keep].tolist(), pairs)
-        linking = np.flatnonzero(links).tolist()
-        self.display = dict([pairs[name] for name in linking])
-        self.index = {key: place for place, key in enumerate(self.display)}
+        alone = ~keep
+        self.single = (nodes[alone].tolist(), flat[alone].tolist(), pairs)
+        self.display = dict(map(pairs.__getitem__, linking.tolist()))
+        self.index = dict(zip(self.display, range(len(linking)), strict=True))
         self.asked = {int(column[place]) for place in self.asked}
         if self.relations:
             self.names_of = [
@@ -146,12 +149,12 @@ class Names:
 
     def asked_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[sorted(self.asked)] = True
+        mask[list(self.asked)] = True
         return mask
 
     def title_mask(self) -> Bools:
         mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[sorted(self.index[title] for title in self.titles)] = True
+        mask[[self.index[title] for title in self.titles]] = True
         return mask
 
     def stated(self, rows: Rows) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,15 @@ class Hypothesis:
     noise: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Paths:
     """Ranked paths as arrays, best first. ``nodes`` has ``MAX_UNITS`` columns; unused ones hold -1."""
 
     nodes: NDArray[np.int64]
     length: NDArray[np.int64]
     score: Floats
-    parts: Floats  # base, edges, coherence, cost, bridge, alignment, mean noise
+    order: NDArray[np.intp]  # which of the paths as they were found each is
+    made_of: tuple[Floats, ...]  # the columns of ``parts``, of the paths as they were found
 
     def __len__(self) -> int:
         return len(self.score)
@@ -59,24 +61,31 @@ class Paths:
     def __iter__(self) -> Iterator[Hypothesis]:
         return (self[place] for place in range(len(self)))
 
+    @cached_property
+    def parts(self) -> Floats:
+        """One row per path: base, edges, coherence, cost, bridge, alignment, mean noise. Only selection by
+        paths and traces ask for them."""
+        return np.stack(self.made_of, axis=1)[self.order].astype(np.float32)
+
     def best_by_length(self) -> list[float]:
         """The best score of a path of one, two, ... sentences; that of the next shorter where there is none."""
+        first = dict(zip(self.length[::-1].tolist(), self.score[::-1].tolist(), strict=True))
         best: list[float] = []
         for units in range(1, MAX_UNITS + 1):
-            here = self.score[self.length == units]
-            best.append(float(here[0]) if len(here) else best[-1])
+            best.append(first[units] if units in first else best[-1])
         return best
 
     def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
         """For each node the best score of a path of each length through it (-inf: none), and the rank of
         the best of all."""
-        best = np.full((MAX_UNITS, nodes), -np.inf, dtype=np.float32)
-        rank = np.full(nodes, len(self), dtype=np.int64)
-        row, column = np.nonzero(self.nodes >= 0)
-        members = self.nodes[row, column]
-        np.maximum.at(best, (self.length[row] - 1, members), self.score[row])
-        np.minimum.at(rank, members, row)
-        return best, rank
+        # One place more than nodes takes what the unused columns hold: -1 is the last place of a row.
+        best = np.full((MAX_UNITS, nodes + 1), -np.inf, dtype=np.float32)
+        rank = np.full(nodes + 1, len(self), dtype=np.int64)
+        row = np.arange(len(self)).repeat(MAX_UNITS)
+        places = self.nodes + ((self.length - 1) * (nodes + 1))[:, None]
+        np.maximum.at(best.ravel(), places.ravel(), self.score.take(row))
+        np.minimum.at(rank, self.nodes.ravel(), row)
+        return best[:, :nodes], rank[:nodes]
 
 
 def expand_paths(
@@ -97,96 +106,108 @@ def expand_paths(
     A set of sentences is one hypothesis: of its orders the best-scored stands.
     """
     n = len(reading)
-    bridge_question = reading.question.form == "bridge"
-    anchored = (reading.entity @ reading.asked.astype(np.float32)) > 0
-    signalled = (reading.relations & reading.question.relations) != 0
-    found: list[tuple[NDArray[np.int64], Floats, Floats]] = []
+    found: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]] = []
     # What each sentence covers of the question: its words by their share of idf, then its relations.
     worth, covers = _question_parts(reading, signals, w)
+    codes = _codes(reading)
+    steps = np.empty((3, n * n), dtype=np.float32)
+    steps[0], steps[1], steps[2] = links.score.ravel(), links.pair_coh.ravel(), links.noise.ravel()
 
     start = np.argsort(-seeds, kind="stable")[: max(beam, 1)]
     nodes = start[:, None]
-    rel = relevance[start]
-    edge = coh = noise = np.zeros(len(start), dtype=np.float32)
-    marks = np.stack([anchored, signalled])
-    marked = marks[:, start]
-    covered = covers[start]
-    for hops in range(max_units):
-        units = hops + 1
-        mean_coh = score.coherence(coh, hops, paragraph=paragraph)
-        parts = np.empty((7, len(nodes)), dtype=np.float32)
-        parts[0] = score.sentence_base(rel, units)
-        parts[1] = edge
-        parts[2] = mean_coh
-        parts[3] = cost = score.length_cost(hops, w, paragraph=paragraph)
-        parts[4] = score.bridge_bonus(marked[0] & bool(bridge_question and hops), marked[1], w)
-        parts[5] = aligned = covered @ worth
-        parts[6] = noise / max(hops, 1)
-        total = score.path_score(parts[0], edge, mean_coh, cost, w) + parts[4] + aligned
-        found.append((nodes, total, parts))
+    sums = np.zeros((4, len(start)), dtype=np.float32)  # along each path: relevance, edge, pair_coh, noise
+    sums[0] = relevance.take(start)
+    code, covered = codes.take(start), covers.take(start, axis=0)
+    for units in range(1, max_units + 1):
+        aligned = covered @ worth
+        found.append((nodes, sums, aligned, code))
         if units == max_units:
             break
         last = nodes[:, -1]
-        step = links.score[last]
-        step[np.arange(len(nodes))[:, None], nodes] = -np.inf
+        step = links.score.take(last, axis=0)
+        if units > 1:  # no sentence twice; the last one has no link with itself
+            step.ravel()[np.arange(0, len(nodes) * n, n)[:, None] + nodes[:, :-1]] = -np.inf
         # what the next sentence would add to the question's words and relations
         guess = ((1.0 - covered) * worth) @ covers.T
         guess += step
-        guess += (relevance / (units + 1))[None, :]
-        own = rel / (units + 1) + edge + aligned
+        guess += relevance / (units + 1)
+        own = sums[0] / (units + 1) + sums[1] + aligned
         if not paragraph:
-            own = own + w.coh * coh / units
-            guess += links.pair_coh[last] * np.float32(w.coh / units)
+            own += w.coh * sums[2] / units
+            guess += links.pair_coh.take(last, axis=0) * np.float32(w.coh / units)
         guess += own[:, None]
         chosen = _best(guess.ravel(), beam)
         if not len(chosen):
             break
-        row, nxt = chosen // n, chosen % n
-        before = last[row]
-        rel = rel[row] + relevance[nxt]
-        edge = edge[row] + links.score[before, nxt]
-        coh = coh[row] + links.pair_coh[before, nxt]
-        noise = noise[row] + links.noise[before, nxt]
-        marked = marked[:, row] | marks[:, nxt]
-        covered = np.maximum(covered[row], covers[nxt])
-        nodes = np.concatenate([nodes[row], nxt[:, None]], axis=1)
-    return _ranked(found, n)
+        row, nxt = np.divmod(chosen, n)
+        sums = sums.take(row, axis=1)
+        sums[0] += relevance.take(nxt)
+        sums[1:] += steps.take(last.take(row) * n + nxt, axis=1)
+        code = code.take(row) | codes.take(nxt)
+        covered = np.maximum(covered.take(row, axis=0), covers.take(nxt, axis=0))
+        nodes = np.concatenate([nodes.take(row, axis=0), nxt[:, None]], axis=1)
+    return _ranked(found, w, paragraph)
+
+
+def _codes(reading: Reading) -> NDArray[np.int64]:
+    """Each sentence as a bit of its own, so that a set is one number: there are never more than ``MAX_NODES``.
+
+    Below it are two bits that say what a path needs to bridge: the sentence names a question entity (1),
+    carries a signal of a relation that is asked for (2). Questions of other forms have no bridge.
+    """
+    codes = np.left_shift(4, np.arange(len(reading)))
+    if reading.question.form == "bridge":
+        anchored = np.logical_or.reduce(reading.entity.take(reading.asked_places, axis=1), axis=1)
+        signalled = (reading.relations & reading.question.relations) != 0
+        codes += anchored
+        codes += 2 * signalled
+    return codes
 
 
 def _best(values: Floats, count: int) -> NDArray[np.int64]:
     """The places of the ``count`` best finite values; ties at the edge go to the earlier place."""
-    if count < len(values):
-        edge = np.partition(values, len(values) - count)[len(values) - count]
-        close = np.flatnonzero(values >= edge) if edge > -np.inf else np.flatnonzero(values > -np.inf)
-    else:
-        close = np.flatnonzero(values > -np.inf)
-    return close[np.argsort(-values[close], kind="stable")][:count]
+    close = (values > -np.inf).nonzero()[0]
+    return close.take((-values.take(close)).argsort(kind="stable")[:count])
 
 
 def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floats, Floats]:
     """The parts of the question (words, then relations) with their worth, and which sentence has which."""
-    words = score.path_alignment(reading.idf / max(float(reading.idf.sum()), 1e-9), 0.0, w)
-    count = signals.shape[1]
-    relations = score.path_alignment(0.0, np.full(count, 1.0 / max(count, 1)), w)
-    covers = np.concatenate([reading.query_stem, signals], axis=1).astype(np.float32)
-    return np.concatenate([words, relations]).astype(np.float32), covers
+    words, relations = len(reading.idf), signals.shape[1]
+    worth = np.empty(words + relations, dtype=np.float32)
+    worth[:words] = score.path_alignment(reading.idf / reading.idf_total, 0.0, w)
+    worth[words:] = score.path_alignment(0.0, 1.0 / max(relations, 1), w)
+    covers = np.empty((len(reading), len(worth)), dtype=np.float32)
+    covers[:, :words] = reading.query_stem
+    covers[:, words:] = signals
+    return worth, covers
 
 
-def _ranked(found: list[tuple[NDArray[np.int64], Floats, Floats]], n: int) -> Paths:
+def _ranked(
+    found: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]], w: Weights, paragraph: bool
+) -> Paths:
     """All paths in one table, best first, each set of sentences once."""
-    nodes = np.full((sum(len(part[0]) for part in found), MAX_UNITS), -1, dtype=np.int64)
-    length = np.empty(len(nodes), dtype=np.int64)
+    sizes = [len(part[0]) for part in found]
+    nodes = np.full((sum(sizes), MAX_UNITS), -1, dtype=np.int64)
     at = 0
-    for members, _, _ in found:
+    for members, _, _, _ in found:
         nodes[at : at + len(members), : members.shape[1]] = members
-        length[at : at + len(members)] = members.shape[1]
         at += len(members)
-    total = np.concatenate([part[1] for part in found])
-    # a set is told by its members in order, read as the digits of one number
-    digits = np.sort(nodes, axis=1) + 1
-    key = digits @ (np.int64(n + 2) ** np.arange(MAX_UNITS, dtype=np.int64))
-    order = np.lexsort((key, -total))
-    _, first = np.unique(key[order], return_index=True)
-    order = order[np.sort(first)]
-    parts = np.concatenate([part[2] for part in found], axis=1).T
-    return Paths(nodes[order], length[order], total[order].astype(np.float32), parts[order])
+    lengths = np.arange(1, len(found) + 1)
+    length = lengths.repeat(sizes)
+    costs = [score.length_cost(edges, w, paragraph=paragraph) for edges in range(len(found))]
+    cost = np.array(costs, dtype=np.float32).repeat(sizes)
+    edges = np.maximum(lengths - 1, 1).astype(np.float32).repeat(sizes)
+    relevance, edge, coh, noise = np.concatenate([part[1] for part in found], axis=1)
+    aligned = np.concatenate([part[2] for part in found])
+    code = np.concatenate([part[3] for part in found])
+    base = score.sentence_base(relevance, length)
+    mean_coh = score.coherence(coh, edges, paragraph=paragraph)
+    bonus = score.bridge_bonus(code & 1, code & 2, w)
+    bonus[: sizes[0]] = 0.0  # a bridge has two ends
+    total = score.path_score(base, edge, mean_coh, cost, w) + bonus + aligned
+    ranked = np.lexsort((code, -total))
+    # the best place of each set: places from the last to the first, so that the first stands
+    first = dict(zip(code.take(ranked[::-1]).tolist(), range(len(ranked) - 1, -1, -1), strict=True))
+    order = ranked.take(sorted(first.values()))
+    made_of = (base, edge, mean_coh, cost, bonus, aligned, noise / edges)
+    return Paths(nodes.take(order, axis=0), length.take(order), total.take(order), order, made_of)

@@ -344,13 +344,21 @@ class _Budget:
         self.max_tokens = max_tokens
         self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
         # Two units of the same text say the same thing twice, whatever their ids.
-        self.says = [candidate.text.strip().casefold() for candidate in pool]
+        self._pool = pool
+        self._says: dict[int, str] = {}
+
+    def _said(self, unit: int) -> str:
+        """What the unit says, letter case aside: made when asked for, since most units never are."""
+        said = self._says.get(unit)
+        if said is None:
+            said = self._says[unit] = self._pool[unit].text.strip().casefold()
+        return said
 
     def fits(self, units: set[int]) -> bool:
         """Whether these candidates may stand together in a context."""
         if len(units) > self.k:
             return False
-        if len({self.says[unit] for unit in units}) < len(units):
+        if len({self._said(unit) for unit in units}) < len(units):
             return False
         return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
 

@@ -44,6 +44,7 @@ class Reading:
     query_own: Bools  # n x Q: the sentence itself, without its title, has the token
     query_stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: idf of each question token over the nodes
+    idf_total: float  # its sum, never 0
     names: tuple[str, ...]  # E: display name of each entity that two sentences, a title or the question share
     keys: tuple[str, ...]  # E: key
     explicit: Floats  # n x E: the sentence names the entity itself
@@ -52,6 +53,7 @@ class Reading:
     single: tuple[list[int], list[int], list[tuple[str, str]]]  # see ``singles``
     own: Ints  # n: the entity that is the document's title, or -1
     asked: Bools  # E: the question names the entity
+    asked_places: NDArray[np.intp]  # which those are
     is_title: Bools  # E: the entity is the title of a document in the pool
     title_share: Floats  # n: share of the title's words that the question has
     stated: tuple[
@@ -82,26 +84,29 @@ def read_pool(
     keep = narrow(rows, asked, prior)
     if keep is not None:
         rows = rows.take(keep)
-    document = np.array(rows.document, dtype=np.int64)
+    columns = (rows.unit, rows.sentence, rows.document, rows.place, rows.relations, rows.flags)
+    unit, sentence, document, place, cues, flags = np.array(columns, dtype=np.int64)
     words = Words(rows, document, asked.tokens)
     names = Names(rows, candidates, asked, stated_by(candidates, relations))
     explicit, entity, own, named = names.incidence(rows, document)
+    asked_mask = names.asked_mask()
     return Reading(
         question=asked,
         candidates=candidates,
-        unit=np.array(rows.unit, dtype=np.int64),
-        sentence=np.array(rows.sentence, dtype=np.int64),
+        unit=unit,
+        sentence=sentence,
         spans=tuple(rows.spans),
         document=document,
-        place=np.array(rows.place, dtype=np.int64),
+        place=place,
         tokens=tuple(rows.tokens),
         size=words.size,
-        relations=np.array(rows.relations, dtype=np.int64),
-        flags=np.array(rows.flags, dtype=np.int64),
+        relations=cues,
+        flags=flags,
         query_count=words.count,
         query_own=words.own,
         query_stem=words.stem,
         idf=words.idf,
+        idf_total=max(float(words.idf.sum()), 1e-9),
         names=tuple(names.display.values()),
         keys=tuple(names.display),
         explicit=explicit,
@@ -109,7 +114,8 @@ def read_pool(
         named=named,
         single=names.single,
         own=own,
-        asked=names.asked_mask(),
+        asked=asked_mask,
+        asked_places=asked_mask.nonzero()[0],
         is_title=names.title_mask(),
         title_share=words.title_share,
         stated=names.stated(rows),

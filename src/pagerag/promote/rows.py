@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +89,7 @@ class Rows:
         rows.titles, rows.title_tokens, rows.title_names = self.titles, self.title_tokens, self.title_names
         for name in Rows.__slots__:
             if not name.startswith("title"):
-                column = getattr(self, name)
-                setattr(rows, name, [column[i] for i in keep])
+                setattr(rows, name, list(map(getattr(self, name).__getitem__, keep)))
         return rows
 
 
@@ -118,22 +117,21 @@ def narrow(rows: Rows, asked: Question, prior: Floats | None) -> list[int] | Non
         )
         for row, names, document in zip(rows.tokens, rows.entities, rows.document, strict=True)
     ]
+    worth = np.array(relevance, dtype=np.float32)
     if prior is not None:
-        relevance = [value + 2.0 * prior[unit] for value, unit in zip(relevance, rows.unit, strict=True)]
-    ranked = sorted(range(total), key=lambda i: (-relevance[i], i))
-    # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice.
-    said: set[tuple[int, tuple[str, ...]]] = set()
-    heard: set[int] = set()
-    first: list[int] = []
-    later: list[int] = []
-    for i in ranked:
-        unit = rows.unit[i]
-        key = (unit, rows.tokens[i])
-        if key not in said:
-            said.add(key)
-            (later if unit in heard else first).append(i)
-            heard.add(unit)
-    return sorted([*first, *later][:MAX_NODES])
+        worth += 2.0 * prior.take(rows.unit)
+    ranked = np.argsort(-worth, kind="stable").tolist()
+    # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice. A later
+    # value of a key replaces an earlier one, so that from the last to the first the best of each stands.
+    ranked.reverse()
+    said = dict(zip([(rows.unit[i], rows.tokens[i]) for i in ranked], ranked, strict=True))
+    if len(said) < total:
+        best = set(said.values())
+        ranked = [i for i in ranked if i in best]
+    first = set(dict(zip(map(rows.unit.__getitem__, ranked), ranked, strict=True)).values())
+    ranked.reverse()
+    ordered = [i for i in ranked if i in first] + [i for i in ranked if i not in first]
+    return sorted(ordered[:MAX_NODES])
 
 
 class Words:
@@ -154,29 +152,36 @@ class Words:
         lists = [*rows.title_tokens, *rows.tokens]
         flat = list(chain.from_iterable(lists))
         asked = dict.fromkeys(tokens)
-        # the question's own words come first, so that theirs are the first columns
-        words = dict.fromkeys(chain(asked, flat))
-        place = dict(zip(words, range(len(words)), strict=True))
-        column = np.fromiter(map(place.__getitem__, flat), dtype=np.int64, count=len(flat))
-        row = np.repeat(np.arange(len(lists)), [len(words) for words in lists])
+        width = len(asked)
+        # the question's own words come first, so that theirs are the first columns; the others are told in one
+        # pass by where each first stands, and then numbered without gaps
+        place = dict(zip(asked, range(width), strict=True))
+        stands = np.fromiter(map(place.setdefault, flat, count(width)), dtype=np.intp, count=len(flat))
+        opens = np.zeros(width + len(flat), dtype=np.bool_)
+        opens[:width] = True
+        opens[stands] = True
+        number = np.add.accumulate(opens, dtype=np.intp) - 1
+        column = number.take(stands)
+        row = np.arange(len(lists)).repeat(list(map(len, lists)))
         has = np.zeros((len(lists), max(len(place), 1)), dtype=np.float32)
         has[row, column] = 1.0
         mine = has[titles:]
-        self.size = mine.sum(axis=1)
+        sizes = np.add.reduce(has, axis=1)
+        self.size = sizes[titles:]
         self.overlap = mine @ mine.T
-        width = len(asked)
         self.own = mine[:, :width] > 0.0
-        self.count = mine[:, :width] + has[document, :width]
-        seen = (self.count > 0.0).sum(axis=0)
+        self.count = mine[:, :width] + has[:titles, :width].take(document, axis=0)
+        seen = np.add.reduce(self.count > 0.0, axis=0)
         self.idf = (np.log((1.0 + len(mine)) / (1.0 + seen)) + 1.0).astype(np.float32)
-        of_title = has[:titles, :width].sum(axis=1) / np.maximum(has[:titles].sum(axis=1), 1.0)
-        self.title_share = of_title[document]
-        self.stem = self._stems(has, place, asked, titles, document)
+        of_title = np.add.reduce(has[:titles, :width], axis=1) / np.maximum(sizes[:titles], 1.0)
+        self.title_share = of_title.take(document)
+        self.stem = self._stems(has, place, number, asked, titles, document)
 
     def _stems(
         self,
         has: Floats,
         place: dict[str, int],
+        number: NDArray[np.intp],
         asked: dict[str, None],
         titles: int,
         document: NDArray[np.int64],
@@ -184,9 +189,10 @@ class Words:
         heads: dict[str, list[int]] = {}
         for column, token in enumerate(asked):
             heads.setdefault(token[:_STEM], []).append(column)
-        alike = [word for word in place if word[:_STEM] in heads]
+        letters = {head[0] for head in heads if head}  # most words fail at the first letter
+        alike = [word for word in place if word[0] in letters and word[:_STEM] in heads]
         near = np.zeros((len(alike), len(asked)), dtype=np.float32)
         for line, word in enumerate(alike):
             near[line, heads[word[:_STEM]]] = 1.0
-        found = has.take([place[word] for word in alike], axis=1) @ near if alike else has[:, :0] @ near
-        return np.asarray((found[titles:] + found[document]) > 0.0)
+        found = has.take(number[[place[word] for word in alike]], axis=1) @ near
+        return np.asarray((found[titles:] + found.take(document, axis=0)) > 0.0)

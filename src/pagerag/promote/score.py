@@ -111,7 +111,7 @@ def confidence(triggers: ArrayLike, w: Weights) -> Array:
 
 def diversity(sources: ArrayLike, w: Weights) -> Array:
     """div(e) = 0 if |D_e| = 0, else min(1, ρ (|D_e| - 1)) (A.3, diversity)."""
-    return np.clip(w.div_step * (np.asarray(sources, dtype=np.float32) - 1.0), 0.0, 1.0)
+    return clamp(w.div_step * (np.asarray(sources, dtype=np.float32) - 1.0))
 
 
 def idf(df: ArrayLike, sentences: int) -> Array:
@@ -176,9 +176,9 @@ def edge_score(
     )
 
 
-def sentence_base(relevance_sum: ArrayLike, units: int) -> Array:
+def sentence_base(relevance_sum: ArrayLike, units: ArrayLike) -> Array:
     """sent_base(π) = sent_rel of the one sentence, or the mean over several (A.4, sentence-base)."""
-    return np.asarray(relevance_sum, dtype=np.float32) / max(units, 1)
+    return np.asarray(relevance_sum, dtype=np.float32) / np.maximum(np.asarray(units, dtype=np.float32), 1.0)
 
 
 def pair_coherence(entity_jaccard: ArrayLike, lex: ArrayLike, w: Weights) -> Array:
@@ -186,10 +186,11 @@ def pair_coherence(entity_jaccard: ArrayLike, lex: ArrayLike, w: Weights) -> Arr
     return w.coh_ent * np.asarray(entity_jaccard) + w.coh_lex * np.asarray(lex)
 
 
-def coherence(pair_sum: ArrayLike, pairs: int, *, paragraph: bool) -> Array:
-    """coh(π) = mean_i pair_coh(s_i, s_{i+1}); 0 in paragraph mode and for a single sentence (A.4)."""
+def coherence(pair_sum: ArrayLike, pairs: ArrayLike, *, paragraph: bool) -> Array:
+    """coh(π) = mean_i pair_coh(s_i, s_{i+1}); 0 in paragraph mode and for a single sentence, whose sum is
+    empty (A.4)."""
     total = np.asarray(pair_sum, dtype=np.float32)
-    return total * 0.0 if paragraph or not pairs else total / pairs
+    return total * 0.0 if paragraph else total / np.maximum(np.asarray(pairs, dtype=np.float32), 1.0)
 
 
 def length_cost(edges: int, w: Weights, *, paragraph: bool) -> float:
@@ -214,6 +215,6 @@ def path_alignment(covered: ArrayLike, signalled: ArrayLike, w: Weights) -> Arra
     return w.path_cover * np.asarray(covered) + w.path_cues * np.asarray(signalled)
 
 
-def path_score(base: ArrayLike, edges: ArrayLike, coh: ArrayLike, cost: float, w: Weights) -> Array:
+def path_score(base: ArrayLike, edges: ArrayLike, coh: ArrayLike, cost: ArrayLike, w: Weights) -> Array:
     """path(π, q) = sent_base(π) + Σ edge(e, q) + λ_coh coh(π) - len_cost(π) (A.4, path-feature-score)."""
-    return np.asarray(base) + np.asarray(edges) + w.coh * np.asarray(coh) - cost
+    return np.asarray(base) + np.asarray(edges) + w.coh * np.asarray(coh) - np.asarray(cost)

@@ -52,25 +52,26 @@ def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
     if not nodes:
         return 0.0
     chosen = list(nodes)
-    covered = reading.query_stem[chosen].any(axis=0)
-    words = float(reading.idf[covered].sum() / max(float(reading.idf.sum()), 1e-9))
-    asked = reading.asked
-    if asked.any():
-        entities = float((reading.entity[chosen].any(axis=0) & asked).sum() / asked.sum())
+    covered = np.logical_or.reduce(reading.query_stem.take(chosen, axis=0), axis=0)
+    words = float(reading.idf[covered].sum() / reading.idf_total)
+    asked = reading.asked_places
+    if len(asked):
+        named = np.logical_or.reduce(reading.entity[chosen][:, asked], axis=0)
+        entities = float(named.sum() / len(asked))
     else:  # the question names nothing, or nothing that the pool knows
         entities = 0.0 if reading.question.entities else words
     # Things to compare need not be connected: there it counts that none of them is missing.
     joined = _connected(links, chosen) if reading.question.form == "bridge" else entities
     cover = 0.6 * words + 0.4 * entities
-    return float(np.clip(0.6 * cover + 0.25 * joined + 0.15 * _answers(reading, chosen), 0.0, 1.0))
+    return min(max(0.6 * cover + 0.25 * joined + 0.15 * _answers(reading, chosen), 0.0), 1.0)
 
 
 def _connected(links: Links, nodes: list[int]) -> float:
     """The share of the set's sentences that some link joins to another of them."""
     if len(nodes) == 1:
         return 0.4
-    inside = np.isfinite(links.score[np.ix_(nodes, nodes)])
-    return float(inside.any(axis=1).mean())
+    inside = np.maximum.reduce(links.score[nodes][:, nodes], axis=1) > -np.inf
+    return float(inside.sum() / len(nodes))
 
 
 def _answers(reading: Reading, nodes: list[int]) -> float:
@@ -82,8 +83,8 @@ def _answers(reading: Reading, nodes: list[int]) -> float:
         return float(any(reading.flags[node] & 2 for node in nodes))
     if kind == "number":
         return float(any(reading.flags[node] & 4 for node in nodes))
-    asked = reading.explicit[nodes] @ reading.asked.astype(np.float32)
-    return float((reading.named[nodes] > asked).any())
+    asked = np.add.reduce(reading.explicit[nodes][:, reading.asked_places], axis=1)
+    return float((reading.named.take(nodes) > asked).any())
 
 
 def select_minimal(
@@ -164,8 +165,8 @@ def _marginal_support(
     if chosen:
         covers = covers & ~reading.query_stem[chosen].any(axis=0)
         names = names & ~reading.entity[chosen].any(axis=0)
-    words = float(reading.idf[covers].sum() / max(float(reading.idf.sum()), 1e-9))
-    entities = float(names.sum() / max(int(reading.asked.sum()), 1))
+    words = float(reading.idf[covers].sum() / reading.idf_total)
+    entities = float(names.sum() / max(len(reading.asked_places), 1))
     sources = set(reading.document[new].tolist()) - set(reading.document[chosen].tolist())
     linked = bool(chosen) and bool(np.isfinite(links.score[np.ix_(chosen, new)]).any())
     return (
@@ -180,9 +181,27 @@ def _marginal_support(
 def _marginal_cost(
     reading: Reading, chosen: list[int], new: list[int], path: Hypothesis, w: Weights
 ) -> float:
-    """Δcost(π | S): new units, words repeated from what is there, noise."""
+    """Δcost(π | S): new units, words repeated from what is there, noise; in a comparison, units beside the
+    point: each thing compared needs one that tells, and nothing else does."""
     repeated = 0.0
     if chosen:
         overlap: NDArray[np.float32] = reading.overlap[np.ix_(new, chosen)].max(axis=1)
         repeated = float((overlap / np.maximum(reading.size[new], 1.0)).mean())
-    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise
+    aside = _aside(reading, chosen, new) if w.c_aside and _compares(reading) else 0
+    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise + w.c_aside * aside
+
+
+def _compares(reading: Reading) -> bool:
+    """Whether the question weighs documents of the pool against each other."""
+    return reading.question.form != "bridge" and int((reading.asked & reading.is_title).sum()) > 1
+
+
+def _aside(reading: Reading, chosen: list[int], new: list[int]) -> int:
+    """How many of the new sentences are not the first of a document that the question names."""
+    told = {int(reading.own[node]) for node in chosen}
+    aside = 0
+    for node in new:
+        title = int(reading.own[node])
+        aside += title < 0 or not reading.asked[title] or title in told
+        told.add(title)
+    return aside

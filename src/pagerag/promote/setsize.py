@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import truediv
 
 __all__ = ["best_prefix", "expected_f1", "gold_count"]
 
@@ -54,5 +55,5 @@ def _expected(inside: Sequence[float], outside: Sequence[float], size: int) -> f
     for a in range(1, len(inside)):
         weight = inside[a] * 2.0 * a
         if weight:
-            total += weight * sum([p / (size + a + b) for b, p in enumerate(outside)])
+            total += weight * sum(map(truediv, outside, range(size + a, size + a + len(outside))))
     return min(total, 1.0)

@@ -96,6 +96,9 @@ class Weights:
     c_unit: float = _weight(0.4, 0, 3, "Δcost: each new unit")
     c_overlap: float = _weight(0.63, 0, 3, "Δcost: words repeated from what is selected")
     c_noise: float = _weight(0.2, 0, 2, "Δcost: mean noise of the path's edges")
+    c_aside: float = _weight(
+        1.5, 0, 3, "Δcost: in a comparison, each new unit that is not the first of something compared"
+    )
     enough: float = _weight(0.75, 0, 2, "support at which the state is Enough")
     some: float = _weight(0.45, 0, 1, "support under which the state is insufficient")
     patience: float = _weight(0.1, 0, 1, "utility a provisional bridge may lack for one step")

@@ -30,6 +30,7 @@ _HAS_YEAR = re.compile(r"\b[12]\d{3}\b").search
 _HAS_LIFE = re.compile(r"\([^()]{0,80}?\b\d{3,4}\b[^()]{0,30}?[-\u2013\u2014][^()]{0,40}?\b\d{3,4}\b").search
 _LIFE_CUES = relation_mask(["born", "died"])
 _HAS_DIGIT = re.compile(r"\d").search
+_HAS_ASCII_DIGIT = re.compile(r"[0-9]").search
 _HAS_CAPITAL = re.compile(r"[A-Z]").search
 
 
@@ -151,7 +152,7 @@ class Analyzer:
 
 def _flags(sentence: str, words: list[str], named: bool) -> int:
     flag = _PRONOUN if words and words[0] in PRONOUNS else 0
-    if _HAS_DIGIT(sentence):
+    if _HAS_ASCII_DIGIT(sentence) if sentence.isascii() else _HAS_DIGIT(sentence):
         flag |= _NUMBER
         if _HAS_YEAR(sentence):
             flag |= _YEAR

@@ -41,11 +41,13 @@ _ANY_NAME = re.compile(
 ).findall
 # Opens with what it looks for: a look-behind would be tried at every character of the sentence.
 _NUMBER = re.compile(r"\d[\d,.]*\d").finditer
+_ASCII_NUMBER = re.compile(r"[0-9][0-9,.]*[0-9]").finditer
+_HAS_DIGITS = re.compile(r"\d\d").search
+_HAS_ASCII_DIGITS = re.compile(r"[0-9][0-9]").search
 _QUOTED = re.compile(
     r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
 ).findall
 _HAS_QUOTE = re.compile(r"[\"“«「『《]").search
-_HAS_DIGIT = re.compile(r"\d\d").search
 _FATHER = re.compile(r" (?:bin|binti|ibn) ")
 _TAIL = ".'’-&"
 _GENITIVE = ("'s", "’s")
@@ -59,27 +61,32 @@ def extract_entities(text: str) -> list[str]:
     neither a stop word nor a relation cue ("Directed by ...").
     """
     found: list[str] = []
-    for surface in _ASCII_NAME(text) if text.isascii() else _ANY_NAME(text):
-        if surface[-1] in _TAIL:
+    plain = text.isascii()
+    for surface in _ASCII_NAME(text) if plain else _ANY_NAME(text):
+        last = surface[-1]
+        if last in _TAIL:
             surface = surface.rstrip(_TAIL)
-        if surface[-1] == "s" and surface[-2:] in _GENITIVE:
+            last = surface[-1]
+        if last == "s" and surface[-2:] in _GENITIVE:
             surface = surface[:-2]
         if " " not in surface:
             lower = surface.lower()
-            if lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface)):
-                continue
+            if not (lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface))):
+                found.append(surface)
+            continue
         found.append(surface)
-        if ("bin" in surface or "ibn" in surface) and _FATHER.search(
-            surface
-        ):  # a name that contains the father's
-            found += [part for part in _FATHER.split(surface) if part != surface]
-    if _HAS_DIGIT(text) is not None:
+        if ("bin" in surface or "ibn" in surface) and _FATHER.search(surface) is not None:
+            found += _FATHER.split(surface)  # a name that contains the father's
+    if (_HAS_ASCII_DIGITS(text) if plain else _HAS_DIGITS(text)) is not None:
         dated = " ".join(found)  # a number that belongs to a name is not one of its own: "April 1943"
-        for match in _NUMBER(text):
-            number, before = match.group(), text[match.start() - 1 : match.start()]
-            if number not in dated and not (before.isalnum() or before in {"_", "."}):
-                found.append(number)
-    if _HAS_QUOTE(text) is not None:
+        for match in _ASCII_NUMBER(text) if plain else _NUMBER(text):
+            number = match.group()
+            if number not in dated:
+                start = match.start()
+                before = text[start - 1 : start]
+                if not (before.isalnum() or before in {"_", "."}):
+                    found.append(number)
+    if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
         for quoted in _QUOTED(text):
             surface = quoted[1:-1].strip(" ,.;:!?")
             if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from pagerag.text.entities import name_key
 
@@ -45,15 +46,14 @@ class Gazetteer:
         known = dict.fromkeys(mentions)
         short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
-            words = title.split(" ")
-            if len(words) < 2 or len(words) > _LONGEST_NAME:
+            words, aliases, initials = _parts(title)
+            if not words:
                 continue
-            self._heads.setdefault(words[0], []).append((tuple(words), title))
-            for cut in range(1, len(words)):
-                for alias in (" ".join(words[cut:]), " ".join(words[:cut])):
-                    if alias in known:
-                        _claim(self._aliases, alias, title)
-            if short and (initials := "".join([word[0] for word in words])) in short:
+            self._heads.setdefault(words[0], []).append((words, title))
+            for alias in aliases:
+                if alias in known:
+                    _claim(self._aliases, alias, title)
+            if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known if " " in key and key not in self.titles]
         for key in longer:
@@ -61,8 +61,9 @@ class Gazetteer:
             if last in known:
                 _claim(self._surnames, last, key)
         if short:
+            letters = {key[0] for key in short}
             for key in longer:
-                if (initials := "".join([word[0] for word in key.split(" ")])) in short:
+                if key[0] in letters and (initials := "".join([word[0] for word in key.split(" ")])) in short:
                     _claim(self._acronyms, initials, key)
         self.short = {*self._aliases, *self._acronyms, *self._surnames}  # what ``resolve`` may change
         self.heads = frozenset(self._heads)  # the first words of what ``titles_in`` may find
@@ -96,6 +97,17 @@ class Gazetteer:
                     if tuple(tokens[place : place + len(words)]) == words:
                         found.append(title)
         return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """The words of a title, the shorter names it may go by, and its initials; nothing for one that has no
+    shorter name, or is too long for a name. Kept, because titles come again and again."""
+    words = title.split(" ")
+    if len(words) < 2 or len(words) > _LONGEST_NAME:
+        return (), (), ""
+    aliases = [" ".join(part) for cut in range(1, len(words)) for part in (words[cut:], words[:cut])]
+    return tuple(words), tuple(aliases), "".join([word[0] for word in words])
 
 
 def _claim(names: dict[str, str], alias: str, name: str) -> None:

@@ -161,34 +161,37 @@ PRONOUNS = frozenset(
 # What relation a word signals, in a question or in a sentence: the cues of rel_boost and of the bridge
 # bonus. Kept to the relations that encyclopaedic questions chain.
 RELATIONS: dict[str, str] = {
-    "birth": "born birth birthplace birthdate native née raised",
-    "death": "died death dead killed deceased burial buried assassinated murdered drowned executed suicide",
-    "spouse": "married wife husband spouse wed widow marriage divorced consort",
+    "birth": "born birth birthplace birthdate birthday native née raised",
+    "death": "died death die dies dead killed deceased burial buried assassinated murdered drowned executed "
+    "suicide",
+    "spouse": "married wife husband spouse wed widow marriage divorced consort marry marries wives husbands spouses",
     "parent": "father mother parent parents son daughter child children paternal maternal grandfather "
-    "grandmother grandson granddaughter grandparent heir illegitimate stepmother stepfather",
+    "grandmother grandson granddaughter grandparent heir illegitimate stepmother stepfather sons daughters",
     "sibling": "brother sister sibling siblings twin half-brother stepbrother cousin uncle aunt nephew niece",
-    "direct": "directed director directs directing directorial filmmaker helmed",
+    "direct": "directed director directs directing directorial filmmaker helmed directors direct",
     "write": "wrote written writer author authored novelist novel book penned screenplay playwright "
-    "screenwriter poet poem books novels",
-    "compose": "composed composer composers music score soundtrack songwriter song songs lyrics",
+    "screenwriter poet poem books novels write writes writers authors",
+    "compose": "composed composer composers compose music score soundtrack songwriter song songs lyrics",
     "perform": "performer performed singer sang sung vocalist band album recorded recording artist musician "
-    "single rapper label",
+    "single rapper label perform performs performers singers bands musicians artists guitarist",
     "act": "starring starred stars star actor actress cast role played portrays portrayed plays appeared "
-    "character voice voiced costarred",
-    "produce": "produced producer producers production produces manufactured manufacturer maker makers",
+    "character voice voiced costarred actors actresses portray roles characters",
+    "produce": "produced producer producers production produces produce manufactured manufacturer maker makers",
     "found": "founded founder cofounded co-founder established founding formed created creator "
-    "inventor invented developed developer started",
+    "inventor invented developed developer started founders creators create invent develop",
     "own": "owner owned owns acquired purchased bought subsidiary parent-company belongs",
     "locate": "located location situated lies city town village county state country province district "
-    "region capital headquartered headquarters based island river area neighbourhood where",
-    "member": "member members joined belonged signed team club squad franchise",
-    "educate": "educated university college school studied graduated alumni alma attended student degree",
+    "region capital headquartered headquarters based island river area neighbourhood where cities towns "
+    "villages counties countries continent originate originated origin",
+    "member": "member members joined belonged signed team club squad franchise teams clubs",
+    "educate": "educated university college school studied graduated alumni alma attended student degree "
+    "study studies graduate universities colleges schools attend doctorate",
     "employ": "worked works employed employer employee job occupation profession career",
     "lead": "president king queen emperor minister leader chairman ceo governor mayor ruled ruler reign "
     "prince duke sultan chancellor commander captain coach manager headed",
     "nation": "nationality citizenship citizen american british english french german indian italian "
     "canadian australian russian spanish chinese japanese irish scottish korean dutch swedish",
-    "award": "award awards won winner prize nominated medal champion championship oscar",
+    "award": "award awards won winner prize nominated medal champion championship oscar win winners received",
     "release": "released release premiere premiered published publication issued debut aired broadcast",
     "open": "opened opening inaugurated built constructed completed construction began launched",
     "size": "population area square elevation height tall length populated largest inhabitants census",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pagerag.text.entities import extract_entities, name_key
@@ -35,6 +36,7 @@ _YES_NO = frozenset(
 )
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
+_WORD = re.compile(r"\w+")
 _OR = re.compile(r"\bor\b")
 # "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
 _BOTH = re.compile(r"\b[Bb]oth (?:the )?[^\W\d_a-z]|\b(?:are|were|is|was|have|had|do|did|has|been) both\b")
@@ -56,10 +58,18 @@ class Question:
     relations: int
     form: Form
     answer: str
+    near: int
+    """The relation said of the question's names, as one bit: the director, in "the birthplace of the director of X"."""
+    target: int
+    """The relation that is asked for in the end, as one bit: the birthplace."""
 
 
+@lru_cache(maxsize=256)
 def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
-    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it."""
+    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it.
+
+    Kept, because one question is often put to several pools.
+    """
     words = all_words(text)
     tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
     surfaces = [*_question_names(text), *extra_entities]
@@ -69,6 +79,7 @@ def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
         if key:
             keys.setdefault(key, surface)
     form = _form(words, text, len(keys))
+    near, target = _order(text, tuple(keys.values()))
     return Question(
         text=text,
         tokens=tokens,
@@ -77,6 +88,8 @@ def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
         relations=relation_mask(tokens),
         form=form,
         answer="yes-no" if form == "yes-no" else _answer_type(words),
+        near=near,
+        target=target,
     )
 
 
@@ -86,6 +99,24 @@ def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
     for token in _CUES.intersection(tokens):
         mask |= 1 << RELATION_OF[token]
     return mask
+
+
+def _order(text: str, names: tuple[str, ...]) -> tuple[int, int]:
+    """(near, target): a chain of relations is said from the name outwards, so the word nearest to a name is
+    the first hop and the farthest the last."""
+    places = [(start, start + len(name)) for name in names if (start := text.find(name)) >= 0]
+    found: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text.lower()):
+        relation = RELATION_OF.get(match[0])
+        if relation is None:
+            continue
+        start, end = match.span()
+        if any(a <= start < b for a, b in places):
+            continue  # part of a name
+        found.append((min((max(a - end, start - b) for a, b in places), default=-start), 1 << relation))
+    if not found:
+        return 0, 0
+    return min(found)[1], max(found)[1]
 
 
 def _question_names(text: str) -> list[str]:

@@ -98,6 +98,7 @@ _ABBREVIATIONS = frozenset(
         "dec",
     ]
 )
+_LONGEST_ABBREVIATION = max(map(len, _ABBREVIATIONS))
 _INITIAL = re.compile(r"(?:^|\.)\w$")
 
 
@@ -140,11 +141,12 @@ def _ends_sentence(text: str, stop: int, after: int) -> bool:
     follower = text[after : after + 3].lstrip()[:1]
     if follower.islower():
         return False
-    before = text[max(text.rfind(" ", 0, stop), text.rfind("\n", 0, stop)) + 1 : stop].lstrip(_OPENING)
+    space = text.rfind(" ", 0, stop)
+    before = text[max(space, text.rfind("\n", space + 1, stop)) + 1 : stop].lstrip(_OPENING)
     if not before:
         return True
-    if before.lower() in _ABBREVIATIONS:
+    if len(before) <= _LONGEST_ABBREVIATION and before.lower() in _ABBREVIATIONS:
         return False
     # "J. Smith", "U.S. Army": an initial; but "Vitamin C." before a new sentence is one as well, and
     # losing that boundary costs less than cutting a name in two.
-    return _INITIAL.search(before) is None or not before[-1].isupper()
+    return not before[-1].isupper() or _INITIAL.search(before) is None
