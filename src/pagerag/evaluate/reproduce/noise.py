@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pagerag.evaluate.reproduce.bench import Bench
 from pagerag.evaluate.reproduce.figures import lines
 from pagerag.evaluate.reproduce.paper import NOISE
 from pagerag.evaluate.reproduce.tables import Cell, Table
+from pagerag.evaluate.statistics import compare
 
 __all__ = ["noise"]
 
@@ -35,8 +39,12 @@ def noise(bench: Bench) -> list[Table]:
             series["plain top five, Ans F1"] = [result["baseline"]["ans_f1"] for result in told]
             series["PAGE-RAG, Ans F1"] = [result["metrics"]["ans_f1"] for result in told]
         curves[one.title] = {name: values for name, values in series.items() if "Ans" not in name}
+        against = _against_plain(bench, results[0], results[-1])
         for name, values in series.items():
-            rows.append([one.title, name, *values, f"{100 * (values[-1] - values[0]):+.2f}"])
+            loss = f"{100 * (values[-1] - values[0]):+.2f}"
+            rows.append(
+                [one.title, name, *values, f"{loss} ({against})" if name == "PAGE-RAG core" else loss]
+            )
         rows.append(
             [
                 one.title,
@@ -53,10 +61,24 @@ def noise(bench: Bench) -> list[Table]:
         notes=(
             "Distractors are whole documents of other questions of the same file, drawn once per question "
             "with a fixed seed; the levels are nested. In sentence mode all their sentences enter the pool. "
-            "The retriever ranks the enlarged pool again.",
+            "The retriever ranks the enlarged pool again. In brackets: the core's change less "
+            "the plain top five's, paired by question, with its 95 % interval.",
         ),
         rules=rules,
         command=f"pagerag reproduce noise --data {bench.data}{bench.options}",
     )
     lines(bench.out / "noise.png", LEVELS, curves, "distractor documents added", "Sup F1")
     return [bench.write(table)]
+
+
+def _against_plain(bench: Bench, clean: Mapping[str, Any], noisy: Mapping[str, Any]) -> str:
+    """The core's change less the plain top five's, paired by question."""
+    changes: dict[str, list[float]] = {"metrics": [], "baseline": []}
+    for before, after in zip(bench.rows(clean), bench.rows(noisy), strict=True):
+        for side, key in (("metrics", "sup_f1_core"), ("baseline", "sup_f1_filled")):
+            old, new = (
+                (row if side == "metrics" else row["baseline"])["metrics"][key] for row in (before, after)
+            )
+            changes[side].append(new - old)
+    found = compare(changes["metrics"], changes["baseline"])
+    return f"{100 * found.difference:+.2f}, {100 * found.low:+.2f} to {100 * found.high:+.2f}"
