@@ -368,18 +368,23 @@ def promote_adaptively(
 
 
 def fill_by_rank(promotion: Promotion) -> Promotion:
-    """The same core, but the places left in the context filled in the order of the pool.
+    """The same core, but the places left in the context filled by the larger of two probabilities: the
+    followed pool's own, and promotion's.
 
     The order of a followed pool already weighs how its passages lead to each other. On train questions
     filling by it is as good as filling by promotion's own order, and much better where there are no
-    titles to link by.
+    titles to link by; what promotion nearly chose is not passed over for it.
     """
     places = list(promotion.core_places)
     said = {promotion.candidates[place].text.strip().casefold() for place in places}
-    for place, unit in enumerate(promotion.candidates):
+    worth = [
+        max(unit.score or 0.0, score)
+        for unit, score in zip(promotion.candidates, promotion.scores, strict=True)
+    ]
+    for place in sorted(range(len(worth)), key=lambda place: -worth[place]):
         if len(places) >= len(promotion.context_places):
             break
-        text = unit.text.strip().casefold()
+        text = promotion.candidates[place].text.strip().casefold()
         if text not in said:
             said.add(text)
             places.append(place)
