@@ -24,7 +24,7 @@ from benchmarks import corpora
 from pagerag import Promoter
 from pagerag.protocols import Encoder
 from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
-from pagerag.retrieve.adaptive import Limits, fill_by_rank
+from pagerag.retrieve.adaptive import Limits, fill_by_probability
 from pagerag.units import Candidate, Pool
 
 K = 5
@@ -106,7 +106,7 @@ def measure(
             chosen: Sequence[Candidate] = ()
             if len(pool):
                 promotion = promoter.promote(asked.question, pool, k=K, mode="document")
-                chosen = (fill_by_rank(promotion) if way == retriever.retrieve else promotion).context
+                chosen = (fill_by_probability(promotion) if way == retriever.retrieve else promotion).context
             end = time.process_time()
             plain.add(asked, pool.candidates, pool, found - start + encode_seconds)
             promoted.add(asked, chosen, pool, end - start + encode_seconds)

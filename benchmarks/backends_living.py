@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Promoter
+from pagerag._files import write_atomic
 from pagerag.backends.formats import read_pools
 from pagerag.evaluate.datasets import read_questions
 from pagerag.evaluate.questions import Question
@@ -37,32 +38,6 @@ from pagerag.units import Pool
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # read when litellm is imported
 K, POOL = 5, 20
 DIMENSION = 384
-_ASKING = frozenset(
-    [
-        "who",
-        "what",
-        "when",
-        "where",
-        "which",
-        "why",
-        "how",
-        "is",
-        "are",
-        "was",
-        "were",
-        "did",
-        "does",
-        "do",
-        "the",
-        "a",
-        "an",
-        "of",
-        "in",
-        "on",
-        "and",
-        "or",
-    ]
-)
 
 
 def names(text: str) -> list[str]:
@@ -75,7 +50,7 @@ def script(request: dict[str, Any]) -> str:
     prompt, last = prompt_of(request), str(request["messages"][-1].get("content") or "")
     if "high_level_keywords" in prompt:
         question = last.rpartition("Query:")[2] or last
-        words = [str(w) for w in tokenize(question) if str(w).lower() not in _ASKING]
+        words = list(tokenize(question))
         return json.dumps({"high_level_keywords": words[:8], "low_level_keywords": names(question) or words})
     if "<|#|>" in prompt or "---Input Text---" in prompt:
         found = names(last.rpartition("---Input Text---")[2])
@@ -182,9 +157,7 @@ def pools(system: str, questions: Sequence[Question], out: Path) -> Iterator[Poo
             }
             for pool in made
         ]
-        part = file.with_suffix(".part")
-        part.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        part.rename(file)
+        write_atomic(file, "".join(json.dumps(line) + "\n" for line in lines))
     for pool, _ in read_pools(file, format="pagerag"):
         yield pool
 

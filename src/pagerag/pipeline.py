@@ -19,7 +19,7 @@ from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promote import Promoter, Promotion
 from pagerag.protocols import Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
-from pagerag.retrieve.adaptive import fill_by_rank
+from pagerag.retrieve.adaptive import fill_by_probability
 from pagerag.settings import Settings
 from pagerag.store import Store, sentences_of
 from pagerag.text.tokens import fold
@@ -232,7 +232,7 @@ class PageRAG:
             # The order of a followed pool is worth more than promotion's own for what is only fill; with a
             # bound on tokens the fill must fit, and promotion's does.
             followed = pool.metadata.get("scores") == "probability" and self.max_tokens is None
-            return fill_by_rank(promotion) if followed else promotion
+            return fill_by_probability(promotion) if followed else promotion
         sentences = self._sentences(pool, self._best_passages(question, pool))
         return self.promoter.promote(
             question,

@@ -111,8 +111,6 @@ def _relation(value: object, place: int) -> Relation:
 
 
 def _check(candidate: Candidate, place: int) -> None:
-    if _sound(candidate):
-        return
     name = f"candidate {place} (id {candidate.id!r})"
     if not isinstance(candidate.text, str):
         raise CandidateError(
@@ -146,22 +144,6 @@ def _check(candidate: Candidate, place: int) -> None:
         )
     for relation in candidate.relations or ():
         _check_relation(relation, name)
-
-
-def _sound(candidate: Candidate) -> bool:
-    """Whether a plain candidate has nothing to be refused: most have only text, title, source and score."""
-    text, title, source, score = candidate.text, candidate.title, candidate.source, candidate.score
-    return (
-        type(text) is str
-        and not text.isspace()
-        and text != ""
-        and (title is None or type(title) is str)
-        and (source is None or type(source) is str)
-        and (candidate.position is None or type(candidate.position) is int)
-        and (score is None or (type(score) is float and math.isfinite(score)))
-        and candidate.entities is None
-        and not candidate.relations
-    )
 
 
 def _check_relation(relation: object, name: str) -> None:

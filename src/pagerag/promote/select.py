@@ -110,6 +110,7 @@ def select_minimal(
     unit = reading.unit.tolist()
     scale = max(abs(float(paths.score[0])), 1e-6)
     barred = isolated[paths.nodes] & (paths.nodes >= 0)
+    c_aside = w.c_aside if _compares(reading) else 0.0
     for index in np.nonzero(~barred.any(axis=1))[0][:MAX_PATHS].tolist():
         path = paths[index]
         new = [node for node in path.nodes if node not in chosen]
@@ -119,7 +120,7 @@ def select_minimal(
             decisions.append(Decision(index, "no room", 0.0, 0.0, support))
             continue
         gain = _marginal_support(reading, links, chosen, new, path, w, scale)
-        cost = _marginal_cost(reading, chosen, new, path, w)
+        cost = _marginal_cost(reading, chosen, new, path, w, c_aside)
         if gain > cost:
             verdict: Verdict = "kept"
         elif (
@@ -179,7 +180,7 @@ def _marginal_support(
 
 
 def _marginal_cost(
-    reading: Reading, chosen: list[int], new: list[int], path: Hypothesis, w: Weights
+    reading: Reading, chosen: list[int], new: list[int], path: Hypothesis, w: Weights, c_aside: float
 ) -> float:
     """Δcost(π | S): new units, words repeated from what is there, noise; in a comparison, units beside the
     point: each thing compared needs one that tells, and nothing else does."""
@@ -187,8 +188,8 @@ def _marginal_cost(
     if chosen:
         overlap: NDArray[np.float32] = reading.overlap[np.ix_(new, chosen)].max(axis=1)
         repeated = float((overlap / np.maximum(reading.size[new], 1.0)).mean())
-    aside = _aside(reading, chosen, new) if w.c_aside and _compares(reading) else 0
-    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise + w.c_aside * aside
+    aside = _aside(reading, chosen, new) if c_aside else 0
+    return w.c_unit * len(new) + w.c_overlap * repeated + w.c_noise * path.noise + c_aside * aside
 
 
 def _compares(reading: Reading) -> bool:

@@ -38,7 +38,7 @@ from pagerag.text.entities import extract_entities
 from pagerag.text.tokens import all_words
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["AdaptiveRetriever", "Limits", "fill_by_rank", "promote_adaptively"]
+__all__ = ["AdaptiveRetriever", "Limits", "fill_by_probability", "promote_adaptively"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,10 +364,10 @@ def promote_adaptively(
             if first.state == "enough":
                 return first
     followed = promoter.promote(question, retriever.retrieve(question, pool), k=k, mode=mode)
-    return fill_by_rank(followed)
+    return fill_by_probability(followed)
 
 
-def fill_by_rank(promotion: Promotion) -> Promotion:
+def fill_by_probability(promotion: Promotion) -> Promotion:
     """The same core, but the places left in the context filled by the larger of two probabilities: the
     followed pool's own, and promotion's.
 

@@ -106,8 +106,8 @@ def _order(text: str, names: tuple[str, ...]) -> tuple[int, int]:
     the first hop and the farthest the last."""
     places = [(start, start + len(name)) for name in names if (start := text.find(name)) >= 0]
     found: list[tuple[int, int]] = []
-    for match in _WORD.finditer(text.lower()):
-        relation = RELATION_OF.get(match[0])
+    for match in _WORD.finditer(text):
+        relation = RELATION_OF.get(match[0].lower())
         if relation is None:
             continue
         start, end = match.span()

@@ -73,12 +73,10 @@ def noise(bench: Bench) -> list[Table]:
 
 def _against_plain(bench: Bench, clean: Mapping[str, Any], noisy: Mapping[str, Any]) -> str:
     """The core's change less the plain top five's, paired by question."""
-    changes: dict[str, list[float]] = {"metrics": [], "baseline": []}
+    core, plain = [], []
     for before, after in zip(bench.rows(clean), bench.rows(noisy), strict=True):
-        for side, key in (("metrics", "sup_f1_core"), ("baseline", "sup_f1_filled")):
-            old, new = (
-                (row if side == "metrics" else row["baseline"])["metrics"][key] for row in (before, after)
-            )
-            changes[side].append(new - old)
-    found = compare(changes["metrics"], changes["baseline"])
+        core.append(after["metrics"]["sup_f1_core"] - before["metrics"]["sup_f1_core"])
+        was, now = (row["baseline"]["metrics"]["sup_f1_filled"] for row in (before, after))
+        plain.append(now - was)
+    found = compare(core, plain)
     return f"{100 * found.difference:+.2f}, {100 * found.low:+.2f} to {100 * found.high:+.2f}"
