@@ -9,6 +9,7 @@ from typing import Any
 
 from pagerag import __version__
 from pagerag._files import sha256_file, write_atomic
+from pagerag.errors import InputError
 from pagerag.promote.promoter import Promoter
 from pagerag.promote.weights import Weights
 from pagerag.protocols import Encoder
@@ -39,6 +40,8 @@ def tune(
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Fit ``what`` for ``mode`` and write it to ``out``; returns the cross-validated figures."""
+    if steps < 0:
+        raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
     out.mkdir(parents=True, exist_ok=True)
     model = encoder(encoder_name, cache=True)
     about = {
