@@ -114,7 +114,7 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
 
     conf = score.confidence(triggers, w)
     rarest = float(rarity[df > 0].max(initial=0.0))
-    if reading.single[0]:
+    if reading.entities.has_singles:
         rarest = max(rarest, float(score.idf(1, n)))
     spec = score.share(idf_sum, triggers, rarest)
     hub = score.share(df_sum, triggers, float(df.max(initial=1.0)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.promote.rows import Rows
+from pagerag.promote.rows import Documents, Rows, Title
+from pagerag.text.codes import bigrams
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import Gazetteer
 from pagerag.text.questions import Question
@@ -25,151 +27,150 @@ Bools = NDArray[np.bool_]
 
 
 class Names:
-    """The entities of the pool, resolved within it."""
+    """The entities of the pool, resolved within it, numbered by where they are first named: in the documents'
+    titles, then in the sentences. Only entities that can link or anchor get a column: most names of a pool
+    occur once."""
+
+    explicit: Floats  # n x E: the sentence names the entity itself
+    entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
+    own: Ints  # n: the entity that is the document's title, or -1
+    named: Floats  # n: how many entities the sentence names
+    asked: Bools  # E: the question names the entity
+    is_title: Bools  # E: the entity is the title of a document in the pool
 
     def __init__(
         self,
         rows: Rows,
+        documents: Documents,
         candidates: Sequence[Candidate],
         asked: Question,
         relations: Sequence[tuple[Relation, tuple[int, ...]]],
     ) -> None:
-        titles = [title[0] for title in rows.titles if title is not None and title[0]]
-        keys = [*chain.from_iterable(rows.entities), *asked.entities]
-        surfaces = [*chain.from_iterable(rows.surfaces), *asked.surfaces]
-        spelled = dict(zip(reversed(keys), reversed(surfaces), strict=True))  # the first spelling stands
-        capitals = [
-            key for key, surface in zip(keys, surfaces, strict=True) if len(key) <= 6 and surface.isupper()
-        ]
-        self.gazetteer = Gazetteer(titles, spelled, capitals)
-        self.display: dict[str, str] = {}
-        self.index: dict[str, int] = {}
-        self.titles = set(titles)
-        self.relations = relations
-        self.single: tuple[list[int], list[int], list[tuple[str, str]]] = ([], [], [])
-        for document, title in enumerate(rows.titles):
-            if title is not None and title[0]:
-                self._add(title[0], rows.title_names[document])
-        self.names_of = self._name_nodes(rows, candidates, spelled)
-        self.asked = self._asked(asked)
+        self._rows = rows
+        self._titles = documents.titles
+        self._relations = relations
+        entities = [analysis.entities[place] for analysis, place in rows.nodes]
+        surfaces = [analysis.surfaces[place] for analysis, place in rows.nodes]
+        self._mentions = list(chain.from_iterable(entities))
+        self._surfaces = list(chain.from_iterable(surfaces))
+        self._gazetteer = self._make_gazetteer(asked)
+        self._resolve()
+        found = [*_titles_in(rows, documents), *self._besides(candidates)]
+        self._mentions += [key for _, key, _ in found]
+        self._surfaces += [surface for _, _, surface in found]
+        titles = dict.fromkeys([title.key for title in documents.titles if title.key])
+        self._title_count = len(titles)
+        names = dict.fromkeys(chain(titles, self._mentions))
+        self._number = dict(zip(names, range(len(names)), strict=True))
+        self._marks = np.zeros((len(rows), len(names)), dtype=np.float32)
+        nodes = np.arange(len(rows)).repeat(list(map(len, entities))).tolist()
+        nodes += [node for node, _, _ in found]
+        self._marks[nodes, list(map(self._number.__getitem__, self._mentions))] = 1.0
+        self._lay_out(asked)
 
-    def _name_nodes(
-        self, rows: Rows, candidates: Sequence[Candidate], spelled: dict[str, str]
-    ) -> list[dict[int, None]]:
-        """For each node the numbers of the entities that it names."""
-        resolve, titles_in, add = self.gazetteer.resolve, self.gazetteer.titles_in, self._add
-        short = self.gazetteer.short
-        index, display = self.index, self.display
-        known: dict[str, int] = {}
-        for key in dict.fromkeys(chain.from_iterable(rows.entities)):
-            name = resolve(key, spelled[key]) if key in short else key
-            place = index.get(name)
-            if place is None:
-                place = index[name] = len(index)
-                display[name] = spelled[key]
-            known[key] = place
-        number = known.__getitem__
-        named = [dict.fromkeys(map(number, keys)) for keys in rows.entities]
-        heads = self.gazetteer.heads
-        for node, tokens in enumerate(rows.tokens):
-            if not heads.isdisjoint(tokens):
-                for title in titles_in(tokens):
-                    named[node][self.index[title]] = None
-        for node, token in _rare_mentions(rows):
-            named[node][add(token, token)] = None
-        for node, given in _given_names(rows, candidates, self.relations).items():
+    def _make_gazetteer(self, asked: Question) -> Gazetteer:
+        mentions = [*self._mentions, *asked.entities]
+        surfaces = [*self._surfaces, *asked.surfaces]
+        capitals = [
+            key
+            for key, surface in zip(mentions, surfaces, strict=True)
+            if len(key) <= 6 and surface.isupper()
+        ]
+        return Gazetteer([title.key for title in self._titles if title.key], mentions, capitals)
+
+    def _resolve(self) -> None:
+        """Let each mention in the sentences be the name that it stands for."""
+        mentions = self._mentions
+        short = self._gazetteer.short.intersection(mentions)
+        if short:
+            resolve, spelled = self._gazetteer.resolve, self._surfaces
+            stands_for = {key: resolve(key, spelled[mentions.index(key)]) for key in short}
+            self._mentions = [stands_for.get(key, key) for key in mentions]
+
+    def _besides(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, str, str]]:
+        """(node, key, spelling) of rare words in text without capitals, and of a backend's own entities."""
+        for node, token in _rare_mentions(self._rows):
+            yield node, token, token
+        for node, given in _given_names(self._rows, candidates, self._relations).items():
             for surface in given:
                 key = name_key(surface)
                 if key:
-                    named[node][add(resolve(key, surface), surface)] = None
-        return named
-
-    def _add(self, key: str, surface: str) -> int:
-        index = self.index.get(key)
-        if index is None:
-            index = self.index[key] = len(self.index)
-            self.display[key] = surface
-        return index
+                    yield node, self._gazetteer.resolve(key, surface), surface
 
     def _asked(self, asked: Question) -> set[int]:
         """The pool's entities that the question names: its own names, and pool names found in its words."""
-        found: set[int] = set()
-        for key, surface in zip(asked.entities, asked.surfaces, strict=True):
-            index = self.index.get(self.gazetteer.resolve(key, surface))
-            if index is not None:
-                found.add(index)
-        tokens = asked.tokens
-        least = 1 if asked.text == asked.text.lower() else 2
-        for start in range(len(tokens)):
-            for end in range(start + least, min(start + 8, len(tokens)) + 1):
-                index = self.index.get(" ".join(tokens[start:end]))
-                if index is not None:
-                    found.add(index)
+        number, resolve = self._number, self._gazetteer.resolve
+        found = {number.get(resolve(*name), -1) for name in zip(asked.entities, asked.surfaces, strict=True)}
+        found.update([number[run] for run in asked.runs if run in number])
+        found.discard(-1)
         return found
 
-    def incidence(self, rows: Rows, document: Ints) -> tuple[Floats, Floats, Ints, Floats]:
-        """Which node names which entity; the same with each document's title added; the title's entity; how
-        many entities each node names.
+    def _lay_out(self, asked: Question) -> None:
+        """Give a column to each entity that links two sentences, titles a document, or is named by the question
+        or by a given relation."""
+        in_question = list(self._asked(asked))
+        links = np.add.reduce(self._marks, axis=0) > 1.0
+        links[: self._title_count] = True
+        links[in_question] = True
+        for relation, _ in self._relations:
+            links[[end for end in self._ends(relation) if end is not None]] = True
+        self._linking = links.nonzero()[0]
+        width = len(self._linking)
+        # one more than there are entities: the last is for documents without a title
+        self._column = np.full(len(links) + 1, -1, dtype=np.int64)
+        self._column[self._linking] = np.arange(width)
+        self.explicit = self._marks.take(self._linking, axis=1)
+        self.named = np.add.reduce(self._marks, axis=1)
+        if not width:  # nothing that links: one column that nobody has
+            self.explicit = np.zeros((len(self._marks), 1), dtype=np.float32)
+        titles = [self._number[title.key] if title.key else -1 for title in self._titles]
+        self.own = self._column.take(titles).take(self._rows.document)
+        self.entity = self.explicit.copy()
+        titled = (self.own >= 0).nonzero()[0]
+        self.entity[titled, self.own.take(titled)] = 1.0
+        self.asked = np.zeros(max(width, 1), dtype=np.bool_)
+        self.asked[self._column.take(in_question)] = True
+        self.is_title = np.zeros(max(width, 1), dtype=np.bool_)
+        self.is_title[: self._title_count] = True
 
-        Only entities that can link or anchor get a column: most names of a pool occur once.
-        """
-        count = len(rows.unit)
-        sizes = list(map(len, self.names_of))
-        flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=sum(sizes))
-        nodes = np.arange(count).repeat(sizes)
-        links = np.bincount(flat, minlength=len(self.index)) > 1
-        titles = [self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles]
-        anchors = [title for title in titles if title >= 0]
-        anchors += self.asked
-        for relation in self.relations:
-            anchors += [end for end in self._ends(relation[0]) if end is not None]
-        links[anchors] = True
-        linking = links.nonzero()[0]
-        column = np.full(len(links) + 1, -1, dtype=np.int64)  # the last is for documents without a title
-        column[linking] = np.arange(len(linking))
-        place = column.take(flat)
-        keep = place >= 0
-        explicit = np.zeros((count, max(len(linking), 1)), dtype=np.float32)
-        explicit[nodes[keep], place[keep]] = 1.0
-        own = column.take(titles).take(document)
-        entity = explicit.copy()
-        titled = (own >= 0).nonzero()[0]
-        entity[titled, own.take(titled)] = 1.0
-        pairs = list(self.display.items())
-        alone = ~keep
-        self.single = (nodes[alone].tolist(), flat[alone].tolist(), pairs)
-        self.display = dict(map(pairs.__getitem__, linking.tolist()))
-        self.index = dict(zip(self.display, range(len(linking)), strict=True))
-        self.asked = {int(column[place]) for place in self.asked}
-        if self.relations:
-            self.names_of = [
-                {int(column[name]): None for name in ids if links[name]} for ids in self.names_of
-            ]
-        return explicit, entity, own, np.array(sizes, dtype=np.float32)
+    @property
+    def has_singles(self) -> bool:
+        """Whether there are entities that a single sentence names, and nothing else."""
+        return len(self._linking) < len(self._number)
 
-    def asked_mask(self) -> Bools:
-        mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[list(self.asked)] = True
-        return mask
+    def singles(self) -> Iterator[tuple[int, str, str]]:
+        """(node, key, display name) of those, node by node."""
+        keys, display = list(self._number), self._display()
+        for node, number in zip(*[places.tolist() for places in self._marks.nonzero()], strict=True):
+            if self._column[number] < 0:
+                yield node, keys[number], display[number]
 
-    def title_mask(self) -> Bools:
-        mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[[self.index[title] for title in self.titles]] = True
-        return mask
+    @cached_property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The keys and the display names of the entities that have a column. Only traces ask for them."""
+        linking = self._linking.tolist()
+        keys, display = list(self._number), self._display()
+        return tuple(map(keys.__getitem__, linking)), tuple(map(display.__getitem__, linking))
 
-    def stated(self, rows: Rows) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
+    def _display(self) -> list[str]:
+        """How each entity is first spelled."""
+        titles = [title for title in self._titles if title.key]
+        keys = [*[title.key for title in titles], *self._mentions]
+        spelled = [*[title.name for title in titles], *self._surfaces]
+        first = dict(zip(reversed(keys), reversed(spelled), strict=True))
+        return list(map(first.__getitem__, self._number))
+
+    def stated(self) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
         """The given relations whose two ends the pool names, with the nodes that state each."""
         found = []
-        for relation, units in self.relations:
+        for relation, units in self._relations:
             head, tail = self._ends(relation)
             if head is None or tail is None or head == tail:
                 continue
-            nodes = tuple(
-                node
-                for node, unit in enumerate(rows.unit)
-                if unit in units and (head in self.names_of[node] or tail in self.names_of[node])
-            )
-            found.append((head, tail, relation, nodes))
+            named = np.logical_or.reduce(self._marks[:, [head, tail]], axis=1).tolist()
+            unit = self._rows.unit.tolist()
+            nodes = tuple([node for node, names in enumerate(named) if names and unit[node] in units])
+            found.append((int(self._column[head]), int(self._column[tail]), relation, nodes))
         return tuple(found)
 
     def _ends(self, relation: Relation) -> tuple[int | None, int | None]:
@@ -177,7 +178,29 @@ class Names:
 
     def _find(self, surface: str) -> int | None:
         key = name_key(surface)
-        return self.index.get(self.gazetteer.resolve(key, surface)) if key else None
+        return self._number.get(self._gazetteer.resolve(key, surface)) if key else None
+
+
+def _titles_in(rows: Rows, documents: Documents) -> Iterator[tuple[int, str, str]]:
+    """(node, key, title) of the titles of two words or more that stand in a sentence's words, whatever their
+    case: found by their first two words."""
+    titles: dict[int, list[Title]] = {}
+    for title in documents.titles:
+        if title.opening:
+            titles.setdefault(title.opening, []).append(title)
+    if not titles or len(rows.words) < 2:
+        return
+    openings = np.array(sorted(titles), dtype=np.int64)
+    pairs = bigrams(rows.words)
+    likely = openings.take(openings.searchsorted(pairs), mode="clip")
+    place = (likely == pairs).nonzero()[0]
+    node = np.arange(len(rows)).repeat(rows.sizes).take(place)
+    starts = [0, *accumulate(rows.sizes)]
+    for opening, here, at in zip(pairs.take(place).tolist(), node.tolist(), place.tolist(), strict=True):
+        for title in titles[opening]:
+            start = at - starts[here]
+            if rows.tokens[here][start : start + len(title.parts)] == title.parts:
+                yield here, title.key, title.name
 
 
 def stated_by(
@@ -200,7 +223,7 @@ def stated_by(
 
 def _rare_mentions(rows: Rows) -> list[tuple[int, str]]:
     """In text without capitals, words that a few units share stand in for names."""
-    caseless = [node for node, flag in enumerate(rows.flags) if flag & _CASELESS]
+    caseless = (rows.flags & _CASELESS).nonzero()[0].tolist()
     if not caseless:
         return []
     seen: dict[str, int] = {}
@@ -232,7 +255,7 @@ def _given_names(
     if not surfaces:
         return given
     nodes: dict[int, list[int]] = {}
-    for node, unit in enumerate(rows.unit):
+    for node, unit in enumerate(rows.unit.tolist()):
         nodes.setdefault(unit, []).append(node)
     for index, names in surfaces.items():
         own = nodes.get(index, [])
