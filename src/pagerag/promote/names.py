@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
@@ -27,9 +28,8 @@ Bools = NDArray[np.bool_]
 
 
 class Names:
-    """The entities of the pool, resolved within it, numbered by where they are first named: in the documents'
-    titles, then in the sentences. Only entities that can link or anchor get a column: most names of a pool
-    occur once."""
+    """The entities of the pool, resolved within it. Only those that can link or anchor get a column, in the order
+    in which they are first named, titles before all others: most names of a pool occur once."""
 
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
@@ -47,26 +47,24 @@ class Names:
         relations: Sequence[tuple[Relation, tuple[int, ...]]],
     ) -> None:
         self._rows = rows
-        self._titles = documents.titles
         self._relations = relations
-        entities = [analysis.entities[place] for analysis, place in rows.nodes]
+        self._titles = [title for title in documents.titles if title.key]
+        keys = [analysis.entities[place] for analysis, place in rows.nodes]
         surfaces = [analysis.surfaces[place] for analysis, place in rows.nodes]
-        self._mentions = list(chain.from_iterable(entities))
+        self._mentions = list(chain.from_iterable(keys))
         self._surfaces = list(chain.from_iterable(surfaces))
         self._gazetteer = self._make_gazetteer(asked)
-        self._resolve()
-        found = [*_titles_in(rows, documents), *self._besides(candidates)]
-        self._mentions += [key for _, key, _ in found]
-        self._surfaces += [surface for _, _, surface in found]
-        titles = dict.fromkeys([title.key for title in documents.titles if title.key])
-        self._title_count = len(titles)
-        names = dict.fromkeys(chain(titles, self._mentions))
-        self._number = dict(zip(names, range(len(names)), strict=True))
-        self._marks = np.zeros((len(rows), len(names)), dtype=np.float32)
-        nodes = np.arange(len(rows)).repeat(list(map(len, entities))).tolist()
-        nodes += [node for node, _, _ in found]
-        self._marks[nodes, list(map(self._number.__getitem__, self._mentions))] = 1.0
-        self._lay_out(asked)
+        self._stands_for = self._resolve_short()
+        self._names_of: list[Sequence[str]] = self._resolved(keys)
+        mentioned = Counter(chain.from_iterable(self._names_of))
+        self._besides = self._name_besides(candidates, mentioned)
+        in_question = self._asked(asked)
+        anchors = {*in_question, *chain.from_iterable([self._ends(relation) for relation, _ in relations])}
+        titles = dict.fromkeys([title.key for title in self._titles])
+        linking = [name for name, count in mentioned.items() if count > 1 or name in anchors]
+        self._column = {name: column for column, name in enumerate(dict.fromkeys(chain(titles, linking)))}
+        self._lay_out(documents, in_question, len(titles))
+        self.has_singles = not self._column.keys() >= mentioned.keys()
 
     def _make_gazetteer(self, asked: Question) -> Gazetteer:
         mentions = [*self._mentions, *asked.entities]
@@ -76,131 +74,132 @@ class Names:
             for key, surface in zip(mentions, surfaces, strict=True)
             if len(key) <= 6 and surface.isupper()
         ]
-        return Gazetteer([title.key for title in self._titles if title.key], mentions, capitals)
+        return Gazetteer([title.key for title in self._titles], mentions, capitals)
 
-    def _resolve(self) -> None:
-        """Let each mention in the sentences be the name that it stands for."""
-        mentions = self._mentions
+    def _resolve_short(self) -> dict[str, str]:
+        """The names that the sentences' mentions stand for, where those are short for another."""
+        resolve, mentions, surfaces = self._gazetteer.resolve, self._mentions, self._surfaces
         short = self._gazetteer.short.intersection(mentions)
-        if short:
-            resolve, spelled = self._gazetteer.resolve, self._surfaces
-            stands_for = {key: resolve(key, spelled[mentions.index(key)]) for key in short}
-            self._mentions = [stands_for.get(key, key) for key in mentions]
+        whole = {key: resolve(key, surfaces[mentions.index(key)]) for key in short}
+        return {key: name for key, name in whole.items() if key != name}
 
-    def _besides(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, str, str]]:
-        """(node, key, spelling) of rare words in text without capitals, and of a backend's own entities."""
-        for node, token in _rare_mentions(self._rows):
-            yield node, token, token
+    def _resolved(self, keys: list[tuple[str, ...]]) -> list[Sequence[str]]:
+        """For each node the names of what it mentions, each once."""
+        stands_for = self._stands_for
+        if not stands_for:
+            return list(keys)
+        short = stands_for.keys()
+        return [
+            names
+            if short.isdisjoint(names)
+            else list(dict.fromkeys([stands_for.get(key, key) for key in names]))
+            for names in keys
+        ]
+
+    def _name_besides(
+        self, candidates: Sequence[Candidate], mentioned: Counter[str]
+    ) -> list[tuple[str, str]]:
+        """Add rare words in text without capitals, and a backend's own entities; key and spelling of each."""
+        found = [(node, token, token) for node, token in _rare_mentions(self._rows)]
         for node, given in _given_names(self._rows, candidates, self._relations).items():
             for surface in given:
                 key = name_key(surface)
                 if key:
-                    yield node, self._gazetteer.resolve(key, surface), surface
+                    found.append((node, self._gazetteer.resolve(key, surface), surface))
+        for node, key, _ in found:
+            if key not in self._names_of[node]:
+                self._names_of[node] = [*self._names_of[node], key]
+                mentioned[key] += 1
+        return [(key, surface) for _, key, surface in found]
 
-    def _asked(self, asked: Question) -> set[int]:
-        """The pool's entities that the question names: its own names, and pool names found in its words."""
-        number, resolve = self._number, self._gazetteer.resolve
-        found = {number.get(resolve(*name), -1) for name in zip(asked.entities, asked.surfaces, strict=True)}
-        found.update([number[run] for run in asked.runs if run in number])
-        found.discard(-1)
-        return found
+    def _asked(self, asked: Question) -> set[str]:
+        """What the question may name: its own names, and any of its words in a row."""
+        names = map(self._gazetteer.resolve, asked.entities, asked.surfaces)
+        return {*names, *asked.runs}
 
-    def _lay_out(self, asked: Question) -> None:
-        """Give a column to each entity that links two sentences, titles a document, or is named by the question
-        or by a given relation."""
-        in_question = list(self._asked(asked))
-        links = np.add.reduce(self._marks, axis=0) > 1.0
-        links[: self._title_count] = True
-        links[in_question] = True
-        for relation, _ in self._relations:
-            links[[end for end in self._ends(relation) if end is not None]] = True
-        self._linking = links.nonzero()[0]
-        width = len(self._linking)
-        # one more than there are entities: the last is for documents without a title
-        self._column = np.full(len(links) + 1, -1, dtype=np.int64)
-        self._column[self._linking] = np.arange(width)
-        self.explicit = self._marks.take(self._linking, axis=1)
-        self.named = np.add.reduce(self._marks, axis=1)
-        if not width:  # nothing that links: one column that nobody has
-            self.explicit = np.zeros((len(self._marks), 1), dtype=np.float32)
-        titles = [self._number[title.key] if title.key else -1 for title in self._titles]
-        self.own = self._column.take(titles).take(self._rows.document)
+    def _lay_out(self, documents: Documents, in_question: set[str], titles: int) -> None:
+        """The columns as arrays."""
+        column, rows = self._column, self._rows
+        width = max(len(column), 1)  # where nothing links: one column that nobody has
+        places = [
+            node * width + column[name]
+            for node, names in enumerate(self._names_of)
+            for name in names
+            if name in column
+        ]
+        alone = np.array(list(map(len, self._names_of)), dtype=np.float32)
+        self.explicit = np.zeros((len(rows), width), dtype=np.float32)
+        self.explicit.ravel()[places] = 1.0
+        alone -= np.add.reduce(self.explicit, axis=1)
+        self.explicit.ravel()[[node * width + column[key] for node, key in _titles_in(rows, documents)]] = 1.0
+        self.named = alone + np.add.reduce(self.explicit, axis=1)
+        self.own = np.array([column.get(title.key, -1) for title in documents.titles]).take(rows.document)
         self.entity = self.explicit.copy()
         titled = (self.own >= 0).nonzero()[0]
         self.entity[titled, self.own.take(titled)] = 1.0
-        self.asked = np.zeros(max(width, 1), dtype=np.bool_)
-        self.asked[self._column.take(in_question)] = True
-        self.is_title = np.zeros(max(width, 1), dtype=np.bool_)
-        self.is_title[: self._title_count] = True
-
-    @property
-    def has_singles(self) -> bool:
-        """Whether there are entities that a single sentence names, and nothing else."""
-        return len(self._linking) < len(self._number)
+        self.asked = np.zeros(width, dtype=np.bool_)
+        self.asked[[column[name] for name in in_question if name in column]] = True
+        self.is_title = np.zeros(width, dtype=np.bool_)
+        self.is_title[:titles] = True
 
     def singles(self) -> Iterator[tuple[int, str, str]]:
-        """(node, key, display name) of those, node by node."""
-        keys, display = list(self._number), self._display()
-        for node, number in zip(*[places.tolist() for places in self._marks.nonzero()], strict=True):
-            if self._column[number] < 0:
-                yield node, keys[number], display[number]
+        """(node, key, display name) of the entities that have no column, node by node."""
+        for node, names in enumerate(self._names_of):
+            for name in names:
+                if name not in self._column:
+                    yield node, name, self._display[name]
 
     @cached_property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The keys and the display names of the entities that have a column. Only traces ask for them."""
-        linking = self._linking.tolist()
-        keys, display = list(self._number), self._display()
-        return tuple(map(keys.__getitem__, linking)), tuple(map(display.__getitem__, linking))
+        return tuple(self._column), tuple([self._display[name] for name in self._column])
 
-    def _display(self) -> list[str]:
+    @cached_property
+    def _display(self) -> dict[str, str]:
         """How each entity is first spelled."""
-        titles = [title for title in self._titles if title.key]
-        keys = [*[title.key for title in titles], *self._mentions]
-        spelled = [*[title.name for title in titles], *self._surfaces]
-        first = dict(zip(reversed(keys), reversed(spelled), strict=True))
-        return list(map(first.__getitem__, self._number))
+        spelled = [(title.key, title.name) for title in self._titles]
+        mentions = [self._stands_for.get(key, key) for key in self._mentions]
+        spelled += [*zip(mentions, self._surfaces, strict=True), *self._besides]
+        return dict(reversed(spelled))
 
     def stated(self) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
         """The given relations whose two ends the pool names, with the nodes that state each."""
         found = []
         for relation, units in self._relations:
-            head, tail = self._ends(relation)
-            if head is None or tail is None or head == tail:
+            ends = [self._column[end] for end in self._ends(relation) if end in self._column]
+            if len(ends) < 2 or ends[0] == ends[1]:
                 continue
-            named = np.logical_or.reduce(self._marks[:, [head, tail]], axis=1).tolist()
+            named = np.logical_or.reduce(self.explicit[:, ends], axis=1).tolist()
             unit = self._rows.unit.tolist()
             nodes = tuple([node for node, names in enumerate(named) if names and unit[node] in units])
-            found.append((int(self._column[head]), int(self._column[tail]), relation, nodes))
+            found.append((ends[0], ends[1], relation, nodes))
         return tuple(found)
 
-    def _ends(self, relation: Relation) -> tuple[int | None, int | None]:
-        return self._find(relation.head), self._find(relation.tail)
-
-    def _find(self, surface: str) -> int | None:
-        key = name_key(surface)
-        return self._number.get(self._gazetteer.resolve(key, surface)) if key else None
+    def _ends(self, relation: Relation) -> list[str]:
+        """The names at the relation's two ends."""
+        keys = ((name_key(end), end) for end in (relation.head, relation.tail))
+        return [self._gazetteer.resolve(key, end) for key, end in keys if key]
 
 
-def _titles_in(rows: Rows, documents: Documents) -> Iterator[tuple[int, str, str]]:
-    """(node, key, title) of the titles of two words or more that stand in a sentence's words, whatever their
-    case: found by their first two words."""
+def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
+    """(node, key) of the titles of two words or more that stand in a sentence's words, whatever their case:
+    found by their first two words."""
     titles: dict[int, list[Title]] = {}
     for title in documents.titles:
         if title.opening:
             titles.setdefault(title.opening, []).append(title)
     if not titles or len(rows.words) < 2:
-        return
+        return []
     openings = np.array(sorted(titles), dtype=np.int64)
     pairs = bigrams(rows.words)
-    likely = openings.take(openings.searchsorted(pairs), mode="clip")
-    place = (likely == pairs).nonzero()[0]
+    place = (openings.take(openings.searchsorted(pairs), mode="clip") == pairs).nonzero()[0]
     node = np.arange(len(rows)).repeat(rows.sizes).take(place)
     starts = [0, *accumulate(rows.sizes)]
+    found: list[tuple[int, str]] = []
     for opening, here, at in zip(pairs.take(place).tolist(), node.tolist(), place.tolist(), strict=True):
-        for title in titles[opening]:
-            start = at - starts[here]
-            if rows.tokens[here][start : start + len(title.parts)] == title.parts:
-                yield here, title.key, title.name
+        words = rows.tokens[here][at - starts[here] :]
+        found += [(here, title.key) for title in titles[opening] if words[: len(title.parts)] == title.parts]
+    return found
 
 
 def stated_by(

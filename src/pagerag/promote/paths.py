@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pagerag.promote import score
 from pagerag.promote.graph import Links
-from pagerag.promote.reading import Reading
+from pagerag.promote.reading import MAX_NODES, Reading
 from pagerag.promote.weights import Weights
 
 __all__ = ["BEAM", "MAX_UNITS", "Hypothesis", "Paths", "expand_paths"]
@@ -24,6 +24,7 @@ BEAM = 24
 """How many paths of each length live on. Work is BEAM x nodes per hop, whatever the pool."""
 
 Floats = NDArray[Any]
+_BITS: NDArray[np.int64] = np.left_shift(4, np.arange(MAX_NODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def _codes(reading: Reading) -> NDArray[np.int64]:
     Below it are two bits that say what a path needs to bridge: the sentence names a question entity (1),
     carries a signal of a relation that is asked for (2). Questions of other forms have no bridge.
     """
-    codes = np.left_shift(4, np.arange(len(reading)))
+    codes = _BITS[: len(reading)].copy()
     if reading.question.form == "bridge":
         anchored = np.logical_or.reduce(reading.entity.take(reading.asked_places, axis=1), axis=1)
         signalled = (reading.relations & reading.question.relations) != 0

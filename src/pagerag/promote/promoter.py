@@ -21,7 +21,7 @@ from pagerag.promote.result import Promotion
 from pagerag.promote.strategy import FormulaStrategy, Strategy
 from pagerag.promote.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
-from pagerag.text.analysis import Analysis, Analyzer
+from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -127,7 +127,9 @@ class Promoter:
     def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
         """Read one unit ahead of time, to be passed to ``promote(analyses=...)``."""
         text = candidate if isinstance(candidate, str) else candidate.text
-        return self.analyzer.analyze(text, whole=mode != "document")
+        analysis = self.analyzer.analyze(text, whole=mode != "document")
+        codes_of([analysis])  # what every promotion of the unit needs is made ahead of time as well
+        return analysis
 
     def promote(
         self,

@@ -42,6 +42,7 @@ class Reading:
     relations: Ints  # n: relation cues as bits
     flags: Ints  # n: see Analysis.flags
     query_count: Floats  # n x Q: the sentence or its title (1), or both (2), have the question token
+    query_has: Floats  # n x Q: whether either has it
     query_own: Bools  # n x Q: the sentence itself, without its title, has the token
     query_stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: idf of each question token over the nodes
@@ -107,6 +108,7 @@ def read_pool(
         relations=rows.relations,
         flags=rows.flags,
         query_count=words.count,
+        query_has=words.has,
         query_own=rows.own,
         query_stem=words.stem,
         idf=words.idf,

@@ -142,11 +142,9 @@ def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[
     """The sentences that name the title of another document, counted through all units."""
     keys = frozenset([title.key for title in documents.titles])
     named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
-    leading = []
-    for place in [place for place, names in enumerate(named) if not keys.isdisjoint(names)]:
-        if keys.intersection(named[place]) - {documents.titles[document[place]].key}:
-            leading.append(place)
-    return leading
+    likely = [place for place, names in enumerate(named) if not keys.isdisjoint(names)]
+    own = [documents.titles[document[place]].key for place in likely]
+    return [place for place, key in zip(likely, own, strict=True) if keys.intersection(named[place]) - {key}]
 
 
 class Rows:
@@ -201,9 +199,10 @@ class Rows:
 class Words:
     """What the nodes have of the question's words, and what words they have in common."""
 
-    __slots__ = ("count", "idf", "overlap", "size", "stem", "title_share")
+    __slots__ = ("count", "has", "idf", "overlap", "size", "stem", "title_share")
 
     count: Floats  # n x Q: the sentence has the question token (1), its title has it as well (2)
+    has: Floats  # n x Q: whether either has it
     stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: over the nodes
     size: Floats  # n: |set(Tok(s))|
@@ -213,8 +212,9 @@ class Words:
     def __init__(self, rows: Rows, sentences: Sentences, documents: Documents) -> None:
         document = rows.document
         self.count = np.add(rows.own, sentences.title.take(document, axis=0), dtype=np.float32)
+        self.has = (self.count > 0.0).astype(np.float32)
         self.stem = rows.stem | sentences.title_stem.take(document, axis=0)
-        seen = np.add.reduce(self.count > 0.0, axis=0)
+        seen = np.add.reduce(self.has, axis=0, dtype=np.float64)
         self.idf = (np.log((1.0 + len(rows)) / (1.0 + seen)) + 1.0).astype(np.float32)
         sizes = np.array([title.size or 1 for title in documents.titles], dtype=np.float32)
         self.title_share = (np.add.reduce(sentences.title, axis=1, dtype=np.float32) / sizes).take(document)

@@ -46,8 +46,8 @@ class Gazetteer:
         short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
             _, aliases, initials = title_parts(title)
-            for alias in aliases:
-                if alias in known:
+            if not known.isdisjoint(aliases):
+                for alias in known.intersection(aliases):
                     _claim(self._aliases, alias, title)
             if initials in short:
                 _claim(self._acronyms, initials, title)
