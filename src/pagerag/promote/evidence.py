@@ -82,6 +82,11 @@ class Evidence:
         return opens.nonzero()[0]
 
     @cached_property
+    def idf(self) -> Floats:
+        """Each question token's share of their idf."""
+        return self.reading.idf / self.reading.idf_total
+
+    @cached_property
     def fresh(self) -> NDArray[np.bool_]:
         """Which links across documents have a trigger that the question does not name."""
         return self.links.cross & (self.links.unasked > 0.5)

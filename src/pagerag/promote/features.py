@@ -96,7 +96,7 @@ def node_features(evidence: Evidence) -> Floats:
     r, links, question = evidence.reading, evidence.links, evidence.reading.question
     n = len(r)
     ret = evidence.signals.retrieved.take(r.unit)
-    idf = r.idf / r.idf_total
+    idf = evidence.idf
     has = r.query_has
     cover = has @ idf
     own = r.query_own.astype(np.float32) @ idf
@@ -336,9 +336,10 @@ def second_features(view: View, p: Floats) -> Floats:
     apart = view.place - view.place[:, None]
     # [i, relation, j]: i stands in that relation to j; the largest p among such i
     masks = np.empty((n, 8, n), dtype=np.float32)
-    masks[:, 1] = same
-    np.subtract(1.0, masks[:, 1], out=masks[:, 0])
-    masks[range(n), 1, range(n)] = 0.0
+    others = same.copy()
+    others.ravel()[:: n + 1] = False
+    masks[:, 0] = ~same
+    masks[:, 1] = others
     masks[:, 2] = same & (apart == 1)
     masks[:, 3] = same & (apart == -1)
     masks[:, 4] = view.linked
@@ -347,7 +348,7 @@ def second_features(view: View, p: Floats) -> Floats:
     masks[:, 7] = view.unasked
     masks *= p[:, None, None]
     related = np.maximum.reduce(masks, axis=0)
-    ranked = np.sort(p)[::-1]
+    ranked = np.sort(p)[::-1].tolist()
     by_document = np.maximum(related[1], p)
     best = np.zeros(int(document.max()) + 1, dtype=np.float32)
     best[document] = by_document

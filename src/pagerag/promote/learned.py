@@ -261,7 +261,7 @@ def sufficiency_row(
     chosen = list(core)
     nodes = evidence.nodes_of(view.unit[chosen].tolist())
     inside = set(chosen)
-    idf = reading.idf / reading.idf_total
+    idf = evidence.idf
     explicit = reading.explicit.take(nodes, axis=0)
     named = np.logical_or.reduce(explicit, axis=0)
     asked_for = reading.asked_places

@@ -88,11 +88,9 @@ class Names:
         stands_for = self._stands_for
         if not stands_for:
             return list(keys)
-        short = stands_for.keys()
+        short, whole = frozenset(stands_for), stands_for.get
         return [
-            names
-            if short.isdisjoint(names)
-            else list(dict.fromkeys([stands_for.get(key, key) for key in names]))
+            names if short.isdisjoint(names) else list(dict.fromkeys(map(whole, names, names)))
             for names in keys
         ]
 

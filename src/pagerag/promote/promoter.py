@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -389,8 +390,10 @@ def _counted(count: TokenCounter, candidate: Candidate) -> int:
 def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
     """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
     as given where there is none, because then the place is the retriever's only word."""
-    if all(candidate.score is None for candidate in candidates):
-        return list(range(len(candidates)))
+    scores = [candidate.score for candidate in candidates]
+    known = [score for score in scores if score is not None]
+    if not known or (len(known) == len(scores) and all(map(gt, known, known[1:]))):
+        return list(range(len(candidates)))  # best first already, as most pools come
 
     def key(place: int) -> tuple[bool, float, str, str, str]:
         candidate = candidates[place]

@@ -144,7 +144,11 @@ def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[
     named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
     likely = [place for place, names in enumerate(named) if not keys.isdisjoint(names)]
     own = [documents.titles[document[place]].key for place in likely]
-    return [place for place, key in zip(likely, own, strict=True) if keys.intersection(named[place]) - {key}]
+    return [
+        place
+        for place, key in zip(likely, own, strict=True)
+        if len(keys.intersection(named[place])) > (key in named[place])
+    ]
 
 
 class Rows:

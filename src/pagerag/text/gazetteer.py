@@ -52,14 +52,14 @@ class Gazetteer:
             if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known if " " in key and key not in self.titles]
-        for key in longer:
-            last = key[key.rfind(" ") + 1 :]
+        for last, key in zip(map(_last_word, longer), longer, strict=True):
             if last in known:
                 _claim(self._surnames, last, key)
         if short:
             letters = {key[0] for key in short}
-            for key in longer:
-                if key[0] in letters and (initials := "".join([word[0] for word in key.split(" ")])) in short:
+            for key in [key for key in longer if key[0] in letters]:
+                initials = "".join([word[0] for word in key.split(" ")])
+                if initials in short:
                     _claim(self._acronyms, initials, key)
         self.short = {*self._aliases, *self._acronyms, *self._surnames}  # what ``resolve`` may change
 
@@ -90,6 +90,11 @@ def title_parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return (), (), ""
     aliases = [" ".join(part) for cut in range(1, len(words)) for part in (words[cut:], words[:cut])]
     return tuple(words), tuple(aliases), "".join([word[0] for word in words])
+
+
+@lru_cache(maxsize=1 << 14)
+def _last_word(name: str) -> str:
+    return name[name.rfind(" ") + 1 :]
 
 
 def _claim(names: dict[str, str], alias: str, name: str) -> None:
