@@ -185,14 +185,11 @@ def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floa
 
 
 @lru_cache(maxsize=64)
-def _of_length(
-    sizes: tuple[int, ...], costs: tuple[float, ...]
-) -> tuple[NDArray[np.int64], Floats, NDArray[np.float32]]:
-    """What paths have by their number of sentences, where there are ``sizes`` of one, two, ...: that number,
-    the number of links (1 at least), the cost. Kept, because most pools fill the beam."""
+def _lengths(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
+    """How many sentences and how many links (1 at least) each path has, where there are ``sizes`` of one, two, ...
+    sentences. Kept, because most pools fill the beam."""
     lengths = np.arange(1, len(sizes) + 1)
-    edges = np.maximum(lengths - 1, 1).astype(np.float32)
-    return lengths.repeat(sizes), edges.repeat(sizes), np.array(costs, dtype=np.float32).repeat(sizes)
+    return lengths.repeat(sizes), np.maximum(lengths - 1, 1).astype(np.float32).repeat(sizes)
 
 
 def _ranked(
@@ -201,7 +198,8 @@ def _ranked(
     """All paths in one table, best first, each set of sentences once."""
     sizes = tuple([len(part[0]) for part in found])
     costs = [score.length_cost(edges, w, paragraph=paragraph) for edges in range(len(found))]
-    length, edges, cost = _of_length(sizes, tuple(costs))
+    cost = np.array(costs, dtype=np.float32).repeat(sizes)
+    length, edges = _lengths(sizes)
     nodes = np.concatenate([part[0] for part in found])
     relevance, edge, coh, noise = np.concatenate([part[1] for part in found], axis=1)
     aligned = np.concatenate([part[2] for part in found])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.text.analysis import Analysis, codes_of
-from pagerag.text.codes import bigrams, stem_codes, word_codes
+from pagerag.text.codes import bigrams, word_codes
 from pagerag.text.gazetteer import title_keys, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
@@ -32,17 +32,17 @@ Bools = NDArray[np.bool_]
 class Title:
     """A document's title, read. The key is empty where there is no title, or nothing to tell it by."""
 
-    __slots__ = ("key", "name", "opening", "parts", "size", "stems", "words")
+    __slots__ = ("key", "name", "opening", "parts", "size", "words")
 
     def __init__(self, title: str) -> None:
         self.name = title[:_LONGEST_TITLE]
         self.key = title_keys(self.name)[0]
         tokens = tokenize(self.name)
-        self.words, self.stems = word_codes(tokens), stem_codes(tokens)
+        self.words = word_codes(tokens)
         self.size = len(set(tokens))
         self.parts = title_parts(self.key)[0]  # the words of the key, where there are several
         # a code for the first two of them
-        self.opening = int(bigrams(word_codes(self.parts[:2]))[0]) if self.parts else 0
+        self.opening = int(bigrams(word_codes(self.parts[:2])[0])[0]) if self.parts else 0
 
 
 @lru_cache(maxsize=1 << 14)
@@ -86,24 +86,25 @@ class Sentences:
     title: Bools  # documents x Q: the title has the question token
     title_stem: Bools  # documents x Q
 
-    def __init__(self, analyses: Sequence[Analysis], documents: Documents, asked: tuple[Ints, Ints]) -> None:
+    def __init__(self, analyses: Sequence[Analysis], documents: Documents, asked: Ints) -> None:
         units = codes_of(analyses)
         self.repeats = any(unit.repeats for unit in units)
         titles = documents.titles
         self.owner = np.arange(len(units)).repeat(list(map(len, analyses)))
         self.document = np.array(documents.of).take(self.owner)
         self.sizes = list(chain.from_iterable([unit.sizes for unit in units]))
-        # The rows of the table are the sentences, then the titles; first words, then stems.
-        words = np.concatenate([*[unit.words for unit in units], *[title.words for title in titles]])
-        stems = np.concatenate([*[unit.stems for unit in units], *[title.stems for title in titles]])
-        row = np.arange(len(self.sizes) + len(titles)).repeat([*self.sizes, *[len(t.words) for t in titles]])
-        marks = np.zeros((2, len(self.sizes) + len(titles), len(asked[0])), dtype=np.bool_)
-        for table, codes, wanted in zip(marks, (words, stems), asked, strict=True):
-            column, place = np.divmod((wanted[:, None] == codes).ravel().nonzero()[0], max(len(codes), 1))
-            table[row.take(place), column] = True
+        words = np.concatenate([*[unit.words for unit in units], *[title.words for title in titles]], axis=1)
+        # [half, q, t]: the token t, or its stem (the other half), is the question's q; then t's row in a table
+        # of the sentences and the titles
+        hits = (words[:, None] == asked[:, :, None]).ravel().nonzero()[0]
+        at, place = np.divmod(hits, max(words.shape[1], 1))
+        half, column = np.divmod(at, max(asked.shape[1], 1))
+        rows = [*self.sizes, *[title.words.shape[1] for title in titles]]
+        marks = np.zeros((2, len(rows), asked.shape[1]), dtype=np.bool_)
+        marks[half, np.arange(len(rows)).repeat(rows).take(place), column] = True
         self.own, self.stem = marks[:, : len(self.sizes)]
         self.title, self.title_stem = marks[:, len(self.sizes) :]
-        self.words = words[: sum(self.sizes)]
+        self.words = words[0, : sum(self.sizes)]
 
 
 def narrow(

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "bigrams", "question_codes", "stem_codes", "unit_codes", "word_codes"]
+__all__ = ["Codes", "bigrams", "question_codes", "unit_codes", "word_codes"]
 
 STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 _ODD = np.int64(0x1E3779B97F4A7C15)
@@ -24,39 +24,32 @@ Ints = NDArray[np.int64]
 class Codes:
     """A unit's words as numbers, made once for each unit."""
 
-    __slots__ = ("repeats", "sizes", "stems", "words")
+    __slots__ = ("repeats", "sizes", "words")
 
-    def __init__(self, words: Ints, stems: Ints, sizes: list[int], repeats: bool) -> None:
-        self.words = words  # the code of each token of all sentences
-        self.stems = stems  # and of its stem
+    def __init__(self, words: Ints, sizes: list[int], repeats: bool) -> None:
+        self.words = words  # 2 x tokens of all sentences, see ``word_codes``
         self.sizes = sizes  # how many tokens each sentence has
         self.repeats = repeats  # a sentence is there twice
 
 
 def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
     """The codes of several units, each given by the tokens of its sentences: quicker than one at a time."""
-    flat = [list(chain.from_iterable(tokens)) for tokens in units]
-    every = list(chain.from_iterable(flat))
-    words, stems = word_codes(every), stem_codes(every)
+    words = word_codes(list(chain.from_iterable(chain.from_iterable(units))))
     found = []
     start = 0
-    for own, tokens in zip(flat, units, strict=True):
-        end = start + len(own)
+    for tokens in units:
+        sizes = list(map(len, tokens))
+        end = start + sum(sizes)
         repeats = len(tokens) > 1 and len(set(tokens)) < len(tokens)
-        # copies, so that one unit does not keep the arrays of all
-        found.append(Codes(words[start:end].copy(), stems[start:end].copy(), list(map(len, tokens)), repeats))
+        # a copy, so that one unit does not keep the words of all
+        found.append(Codes(words[:, start:end].copy(), sizes, repeats))
         start = end
     return found
 
 
 def word_codes(words: Sequence[str]) -> Ints:
-    """The code of each word."""
-    return np.array(list(map(hash, words)), dtype=np.int64)
-
-
-def stem_codes(words: Sequence[str]) -> Ints:
-    """The code of each word's stem."""
-    return np.array([hash(word[:STEM]) for word in words], dtype=np.int64)
+    """2 x words: the code of each, and of its stem."""
+    return np.array((list(map(hash, words)), [hash(word[:STEM]) for word in words]), dtype=np.int64)
 
 
 def bigrams(codes: Ints) -> Ints:
@@ -65,8 +58,6 @@ def bigrams(codes: Ints) -> Ints:
 
 
 @lru_cache(maxsize=256)
-def question_codes(tokens: tuple[str, ...]) -> tuple[Ints, Ints]:
-    """The codes of a question's words, each once, and of their stems. Kept, because one question is often put
-    to several pools."""
-    once = tuple(dict.fromkeys(tokens))
-    return word_codes(once), stem_codes(once)
+def question_codes(tokens: tuple[str, ...]) -> Ints:
+    """The codes of a question's words, each once. Kept, because one question is often put to several pools."""
+    return word_codes(tuple(dict.fromkeys(tokens)))
