@@ -156,7 +156,6 @@ def test_the_gazetteer_resolves_only_what_is_certain() -> None:
     assert names.resolve("un", "UN") == "united nations"
     assert names.resolve("un", "un") == "un"  # not written as an acronym
     assert names.resolve("morricone", "Morricone") == "ennio morricone"
-    assert names.titles_in(["met", "christopher", "nolan", "there"]) == ["christopher nolan"]
 
 
 def test_title_keys_drop_what_tells_namesakes_apart() -> None:

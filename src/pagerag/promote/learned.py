@@ -213,7 +213,7 @@ class LearnedStrategy:
                 extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
-        both = np.concatenate([table, second_features(view, first)], axis=1)
+        both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
         return _sigmoid_all(self.model.second.log_odds(both))
 
     def _core(
@@ -261,12 +261,13 @@ def sufficiency_row(
     chosen = list(core)
     nodes = evidence.nodes_of(view.unit[chosen].tolist())
     inside = set(chosen)
-    idf = reading.idf / reading.idf_total
+    idf = evidence.idf
     explicit = reading.explicit.take(nodes, axis=0)
     named = np.logical_or.reduce(explicit, axis=0)
     asked_for = reading.asked_places
     asked = len(asked_for)
-    found = int(np.logical_or.reduce(reading.entity[nodes][:, asked_for], axis=0).sum())
+    known = reading.entity.take(nodes, axis=0).take(asked_for, axis=1)
+    found = int(np.logical_or.reduce(known, axis=0).sum())
     cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))
     best = evidence.paths.best_by_length()
     return np.array(
@@ -282,14 +283,14 @@ def sufficiency_row(
             documents[0],
             documents[1],
             documents[2],
-            len(set(view.document[chosen].tolist())),
+            len(set(view.document.take(chosen).tolist())),
             support_of(reading, evidence.links, nodes),
-            view.linked[chosen][:, chosen].any(),
-            view.names[chosen][:, chosen].any(),
+            view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
+            view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
             np.logical_or.reduce(reading.query_count.take(nodes, axis=0), axis=0) @ idf,
             np.logical_or.reduce(reading.query_stem.take(nodes, axis=0), axis=0) @ idf,
             (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
-            evidence.answer_kind[nodes].any(),
+            evidence.answer_kind.take(nodes).any(),
             asked,
             found / max(asked, 1),
             max(len(question.entities) - asked, 0),
@@ -317,17 +318,24 @@ def order_of_argument(
     reading = evidence.reading
     named = np.zeros(len(reading.candidates), dtype=np.float32)
     np.maximum.at(named, reading.unit, evidence.asked_entities + evidence.titled)
-    asked = named[view.unit]
+    asked = named.take(view.unit).tolist()
     left = list(core)
-    first = max(left, key=lambda i: (asked[i] - 0.5 * view.names[left, i].any(), scores[i], -i))
+    document, p = view.document.tolist(), scores.tolist()
+    names = dict(zip(left, view.names.take(left, axis=0).tolist(), strict=True))
+    linked = dict(zip(left, view.linked.take(left, axis=0).tolist(), strict=True))
+
+    def opens(i: int) -> tuple[float, float, int]:
+        return asked[i] - 0.5 * any(names[other][i] for other in left), p[i], -i
+
+    first = max(left, key=opens)
     ordered = [first]
     left.remove(first)
     while left:
         last = ordered[-1]
 
         def closeness(i: int, last: int = last) -> tuple[bool, bool, float, int]:
-            leads = bool(view.names[ordered, i].any()) or bool(view.linked[ordered, i].any())
-            return bool(view.document[i] == view.document[last]), leads, float(scores[i]), -i
+            leads = any(names[other][i] or linked[other][i] for other in ordered)
+            return document[i] == document[last], leads, p[i], -i
 
         following = max(left, key=closeness)
         ordered.append(following)

@@ -16,14 +16,19 @@ def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) 
     the one in ``start``."""
     weights = list(start)
     for p in probabilities:
-        rest = 1.0 - p
-        grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
-        if len(weights) <= _MOST:
-            grown.append(weights[-1] * p)
-        else:
-            grown[-1] += weights[-1] * p
-        weights = grown
+        weights = _with(weights, p)
     return weights
+
+
+def _with(weights: list[float], p: float) -> list[float]:
+    """The distribution with one unit more."""
+    rest = 1.0 - p
+    grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
+    if len(weights) <= _MOST:
+        grown.append(weights[-1] * p)
+    else:
+        grown[-1] += weights[-1] * p
+    return grown
 
 
 def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
@@ -38,12 +43,12 @@ def best_prefix(ordered: Sequence[float], left: Sequence[float]) -> tuple[int, f
     """How many of ``ordered`` to keep, and the expected F1 of that many; ``left`` is never kept."""
     outside = [gold_count(left)]
     for p in reversed(ordered):
-        outside.append(gold_count((p,), outside[-1]))
+        outside.append(_with(outside[-1], p))
     outside.reverse()  # outside[m]: what is left when m are kept
     inside: list[float] = [1.0]
     best, best_value = 0, 0.0
     for size, p in enumerate(ordered, 1):
-        inside = gold_count((p,), inside)
+        inside = _with(inside, p)
         value = _expected(inside, outside[size], size)
         if value > best_value:
             best, best_value = size, value
