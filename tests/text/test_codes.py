@@ -17,7 +17,14 @@ def test_equal_words_and_equal_stems_have_equal_codes() -> None:
     assert words[0] != words[1]
     assert stems[0] == stems[1]
     assert words[2] == words[3]
-    assert words[2] == stems[2]  # as short as a stem
+    assert stems[2] == stems[3]
+    assert len({*stems.tolist()}) == 2
+
+
+def test_stems_of_any_script_are_told_apart() -> None:
+    words = ["film", "fim", "lim", "電影", "影電", "电影", "цветы", "цветок", "a", "aa", "日", "ж"]
+    assert len({*word_codes(words)[1].tolist()}) == len(words)
+    assert word_codes(["цветение"])[1] == word_codes(["цветень"])[1]
 
 
 def test_units_together_are_coded_as_each_alone() -> None:
