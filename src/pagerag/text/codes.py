@@ -13,10 +13,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "bigrams", "question_codes", "unit_codes", "word_codes"]
+__all__ = ["Codes", "question_codes", "unit_codes", "word_codes"]
 
 STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
-_ODD = np.int64(0x1E3779B97F4A7C15)
 _PLACES = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F],
     dtype=np.uint64,
@@ -59,11 +58,6 @@ def word_codes(words: Sequence[str]) -> Ints:
     letters = np.array(words, dtype=f"U{STEM}").view(np.uint32).reshape(len(words), STEM)
     codes[1] = (letters @ _PLACES).view(np.int64)
     return codes
-
-
-def bigrams(codes: Ints) -> Ints:
-    """One code for each two neighbours."""
-    return codes[:-1] * _ODD + codes[1:]
 
 
 @lru_cache(maxsize=256)
