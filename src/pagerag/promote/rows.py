@@ -141,12 +141,11 @@ def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[
     """The sentences that name the title of another document, counted through all units."""
     keys = frozenset([title.key for title in documents.titles])
     named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
-    likely = [place for place, names in enumerate(named) if not keys.isdisjoint(names)]
-    own = [documents.titles[document[place]].key for place in likely]
+    own = [title.key for title in documents.titles]
     return [
         place
-        for place, key in zip(likely, own, strict=True)
-        if len(keys.intersection(named[place])) > (key in named[place])
+        for place, names in enumerate(named)
+        if not keys.isdisjoint(names) and len(keys.intersection(names)) > (own[document[place]] in names)
     ]
 
 
