@@ -9,7 +9,7 @@ import numpy as np
 from pagerag import Candidate, Promoter
 from pagerag.text import Analyzer
 from pagerag.text.analysis import codes_of
-from pagerag.text.codes import bigrams, question_codes, unit_codes, word_codes
+from pagerag.text.codes import question_codes, unit_codes, word_codes
 
 
 def test_equal_words_and_equal_stems_have_equal_codes() -> None:
@@ -17,7 +17,14 @@ def test_equal_words_and_equal_stems_have_equal_codes() -> None:
     assert words[0] != words[1]
     assert stems[0] == stems[1]
     assert words[2] == words[3]
-    assert words[2] == stems[2]  # as short as a stem
+    assert stems[2] == stems[3]
+    assert len({*stems.tolist()}) == 2
+
+
+def test_stems_of_any_script_are_told_apart() -> None:
+    words = ["film", "fim", "lim", "電影", "影電", "电影", "цветы", "цветок", "a", "aa", "日", "ж"]
+    assert len({*word_codes(words)[1].tolist()}) == len(words)
+    assert word_codes(["цветение"])[1] == word_codes(["цветень"])[1]
 
 
 def test_units_together_are_coded_as_each_alone() -> None:
@@ -42,11 +49,6 @@ def test_an_analysis_keeps_its_codes_and_does_not_send_them_to_another_process()
 def test_a_question_has_each_word_once() -> None:
     assert question_codes(("film", "director", "film")).shape == (2, 2)
     assert question_codes(()).shape == (2, 0)
-
-
-def test_neighbours_have_a_code_of_their_own() -> None:
-    one, other = bigrams(word_codes(["hans", "zimmer", "hans"])[0])
-    assert one != other
 
 
 def test_a_title_is_found_in_words_without_capitals() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.rows import Documents, Rows, Title
-from pagerag.text.codes import bigrams
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import Gazetteer
 from pagerag.text.questions import Question
@@ -180,23 +179,19 @@ class Names:
 
 
 def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
-    """(node, key) of the titles of two words or more that stand in a sentence's words, whatever their case:
-    found by their first two words."""
-    titles: dict[int, list[Title]] = {}
+    """(node, key) of the titles of two words or more that stand in a sentence's words, whatever their case."""
+    titles: dict[str, list[Title]] = {}
     for title in documents.titles:
-        if title.opening:
-            titles.setdefault(title.opening, []).append(title)
-    if not titles or len(rows.words) < 2:
-        return []
-    openings = np.array(sorted(titles), dtype=np.int64)
-    pairs = bigrams(rows.words)
-    place = (openings.take(openings.searchsorted(pairs), mode="clip") == pairs).nonzero()[0]
-    node = np.arange(len(rows)).repeat(rows.sizes).take(place)
-    starts = [0, *accumulate(rows.sizes)]
+        if title.parts:
+            titles.setdefault(title.parts[0], []).append(title)
+    heads = frozenset(titles)
     found: list[tuple[int, str]] = []
-    for opening, here, at in zip(pairs.take(place).tolist(), node.tolist(), place.tolist(), strict=True):
-        words = rows.tokens[here][at - starts[here] :]
-        found += [(here, title.key) for title in titles[opening] if words[: len(title.parts)] == title.parts]
+    for node, tokens in enumerate(rows.tokens):
+        if not heads.isdisjoint(tokens):
+            for place in [place for place, token in enumerate(tokens) if token in heads]:
+                for title in titles[tokens[place]]:
+                    if tokens[place : place + len(title.parts)] == title.parts:
+                        found.append((node, title.key))  # noqa: PERF401  (three levels deep)
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.text.analysis import Analysis, codes_of
-from pagerag.text.codes import bigrams, word_codes
+from pagerag.text.codes import word_codes
 from pagerag.text.gazetteer import title_keys, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
@@ -32,7 +32,7 @@ Bools = NDArray[np.bool_]
 class Title:
     """A document's title, read. The key is empty where there is no title, or nothing to tell it by."""
 
-    __slots__ = ("key", "name", "opening", "parts", "size", "words")
+    __slots__ = ("key", "name", "parts", "size", "words")
 
     def __init__(self, title: str) -> None:
         self.name = title[:_LONGEST_TITLE]
@@ -41,8 +41,6 @@ class Title:
         self.words = word_codes(tokens)
         self.size = len(set(tokens))
         self.parts = title_parts(self.key)[0]  # the words of the key, where there are several
-        # a code for the first two of them
-        self.opening = int(bigrams(word_codes(self.parts[:2])[0])[0]) if self.parts else 0
 
 
 @lru_cache(maxsize=1 << 14)
@@ -143,12 +141,11 @@ def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[
     """The sentences that name the title of another document, counted through all units."""
     keys = frozenset([title.key for title in documents.titles])
     named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
-    likely = [place for place, names in enumerate(named) if not keys.isdisjoint(names)]
-    own = [documents.titles[document[place]].key for place in likely]
+    own = [title.key for title in documents.titles]
     return [
         place
-        for place, key in zip(likely, own, strict=True)
-        if len(keys.intersection(named[place])) > (key in named[place])
+        for place, names in enumerate(named)
+        if not keys.isdisjoint(names) and len(keys.intersection(names)) > (own[document[place]] in names)
     ]
 
 

@@ -52,7 +52,8 @@ class Gazetteer:
             if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known if " " in key and key not in self.titles]
-        for last, key in zip(map(_last_word, longer), longer, strict=True):
+        last_words = [key[key.rfind(" ") + 1 :] for key in longer]
+        for last, key in zip(last_words, longer, strict=True):
             if last in known:
                 _claim(self._surnames, last, key)
         if short:
@@ -90,11 +91,6 @@ def title_parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return (), (), ""
     aliases = [" ".join(part) for cut in range(1, len(words)) for part in (words[cut:], words[:cut])]
     return tuple(words), tuple(aliases), "".join([word[0] for word in words])
-
-
-@lru_cache(maxsize=1 << 14)
-def _last_word(name: str) -> str:
-    return name[name.rfind(" ") + 1 :]
 
 
 def _claim(names: dict[str, str], alias: str, name: str) -> None:
