@@ -20,6 +20,7 @@ __all__ = [
     "ABLATED_FEATURES",
     "AGGREGATED",
     "FEATURES",
+    "OF_QUESTION",
     "SECOND",
     "View",
     "node_features",
@@ -52,7 +53,9 @@ FEATURES: tuple[str, ...] = (
     "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles",
 )  # fmt: skip
 
-_OF_QUESTION = FEATURES.index("q_bridge")  # from here on, features of the question: the same for every unit
+_OF_QUESTION = FEATURES.index("q_bridge")
+OF_QUESTION = FEATURES[_OF_QUESTION:]
+"""The features of the question, the last ones: the same for every unit."""
 _LARGEST = (
     "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked", "link_anchor",
     "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",

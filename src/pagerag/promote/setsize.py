@@ -1,11 +1,11 @@
-"""How many units to keep: the set whose expected F1 is highest, given each unit's probability of support."""
+"""The expected F1 of sets, given each unit's probability of support."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import truediv
 
-__all__ = ["best_prefix", "expected_f1", "gold_count"]
+__all__ = ["expected_f1", "gold_count", "prefix_values"]
 
 _MOST = 10
 """Gold sets larger than this are counted as this large; no benchmark question has so many."""
@@ -39,20 +39,18 @@ def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
     return _expected(gold_count(chosen), gold_count(left), len(chosen))
 
 
-def best_prefix(ordered: Sequence[float], left: Sequence[float]) -> tuple[int, float]:
-    """How many of ``ordered`` to keep, and the expected F1 of that many; ``left`` is never kept."""
+def prefix_values(ordered: Sequence[float], left: Sequence[float]) -> list[float]:
+    """The expected F1 of keeping the first one, two, ... of ``ordered``; ``left`` is never kept."""
     outside = [gold_count(left)]
     for p in reversed(ordered):
         outside.append(_with(outside[-1], p))
     outside.reverse()  # outside[m]: what is left when m are kept
     inside: list[float] = [1.0]
-    best, best_value = 0, 0.0
+    values = []
     for size, p in enumerate(ordered, 1):
         inside = _with(inside, p)
-        value = _expected(inside, outside[size], size)
-        if value > best_value:
-            best, best_value = size, value
-    return best, best_value
+        values.append(_expected(inside, outside[size], size))
+    return values
 
 
 def _expected(inside: Sequence[float], outside: Sequence[float], size: int) -> float:
