@@ -25,11 +25,10 @@ from pagerag.promote.features import (
 )
 from pagerag.promote.learned import SUFFICIENCY, LearnedModel, sufficiency_row
 from pagerag.promote.promoter import Promoter
-from pagerag.promote.setsize import prefix_values
-from pagerag.promote.sizes import LARGEST, best_size, size_rows
 from pagerag.promote.trees import Trees
 from pagerag.tune.boosting import Growth, boost, predict, to_trees
 from pagerag.tune.pools import LabelledPool, small, twin, without
+from pagerag.tune.sizes import Prefixes, fit_size
 
 __all__ = ["Settings", "Trained", "train"]
 
@@ -91,12 +90,15 @@ def train(
         for row, p in zip(rows, first_oof, strict=True)
     ]
     second_oof, second_models = _cross_fit(rows, tables, settings, say, "second round")
-    prefixes = [
-        _prefixes(row.view, row.asked, p, settings.k) for row, p in zip(rows, second_oof, strict=True)
-    ]
     say("the set's size")
+    rankings = []
+    for row, p in zip(rows, second_oof, strict=True):
+        prefixes = Prefixes.of(row.view, row.asked, p, settings.k)
+        rankings.append((prefixes, prefixes.f1(row.item, row.view), row.weight))
     size_models = [
-        _fit_size(rows, prefixes, [i for i, row in enumerate(rows) if row.fold != fold], settings)
+        fit_size(
+            [ranking for ranking, row in zip(rankings, rows, strict=True) if row.fold != fold], settings.size
+        )
         for fold in range(settings.folds)
     ]
     figures = _figures(rows, first_oof, second_oof, size_models, settings)
@@ -109,7 +111,7 @@ def train(
     say("final models on all questions")
     first = to_trees(_fit(rows, [row.table for row in rows], settings))
     second = to_trees(_fit(rows, tables, settings))
-    size = to_trees(_fit_size(rows, prefixes, range(len(rows)), settings))
+    size = to_trees(fit_size(rankings, settings.size))
     features = AGGREGATED if items[0].mode == "document" else FEATURES
     main = np.concatenate([row.table for row in rows if row.main])
     signals = tuple(promoter.support.signals) if promoter.support is not None else ()
@@ -198,43 +200,6 @@ def _cross_fit(
     return out, models
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prefixes:
-    """A ranking, the expected F1 of its prefixes, and what their worth is read from."""
-
-    order: list[int]
-    expected: list[float]
-    table: Floats
-
-    def f1(self, item: LabelledPool, view: View) -> Floats:
-        """The F1 that each prefix has."""
-        hits = np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]])
-        return np.asarray(2 * hits / (np.arange(1, len(hits) + 1) + item.total), dtype=np.float32)
-
-    def chosen(self, model: Any | None) -> tuple[list[int], float]:
-        """The prefix worth most by ``model``, or by expected F1 alone, with its expected F1."""
-        worth = np.array(self.expected) if model is None else predict(model, self.table)
-        size = best_size(worth, self.expected)
-        return self.order[:size], self.expected[size - 1]
-
-
-def _prefixes(view: View, asked: Floats, p: Floats, k: int) -> _Prefixes:
-    order = np.argsort(-p, kind="stable").tolist()
-    ranked = p[order].tolist()
-    expected = prefix_values(ranked[:k], ranked[k:])
-    return _Prefixes(order, expected, size_rows(view, order, p.tolist(), expected[:LARGEST], asked))
-
-
-def _fit_size(
-    rows: Sequence[_Row], prefixes: Sequence[_Prefixes], inside: Sequence[int], settings: Settings
-) -> Any:
-    """Trees that tell the F1 of a prefix, from rankings of questions that their scorers had not seen."""
-    table = np.concatenate([prefixes[i].table for i in inside])
-    worth = np.concatenate([prefixes[i].f1(rows[i].item, rows[i].view) for i in inside])
-    weights = np.concatenate([np.full(len(prefixes[i].table), rows[i].weight) for i in inside])
-    return boost(table, worth, weights, settings.size, values=True)
-
-
 def _figures(
     rows: Sequence[_Row],
     first: Sequence[Floats],
@@ -252,7 +217,7 @@ def _figures(
             core, filled = [], []
             for i in chosen:
                 row = rows[i]
-                prefixes = _prefixes(row.view, row.asked, scores[i], settings.k)
+                prefixes = Prefixes.of(row.view, row.asked, scores[i], settings.k)
                 f1 = prefixes.f1(row.item, row.view)
                 picked, _ = prefixes.chosen(None if label else sizes[row.fold])
                 core.append(f1[len(picked) - 1])
@@ -279,7 +244,7 @@ def _fit_sufficiency(
         evidence: Evidence, asked: Floats, p: Floats, label: bool, fold: int, kind: str, name: str
     ) -> None:
         view = unit_view(evidence)
-        chosen, expected = _prefixes(view, asked, p, settings.k).chosen(sizes[fold])
+        chosen, expected = Prefixes.of(view, asked, p, settings.k).chosen(sizes[fold])
         table.append(sufficiency_row(evidence, view, p, tuple(chosen), expected))
         labels.append(label)
         folds.append(fold)
