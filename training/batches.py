@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pagerag.models.packing import LIMIT, TokenUnit, pack
+from pagerag.models.packing import WHOLE, Frame, TokenUnit, block_count, pack
 from training.corpus import Corpus, Row
 
 __all__ = ["Batch", "Item", "Stream", "collate", "pointwise", "pool", "reader_context", "show"]
@@ -141,7 +141,7 @@ def _near(others: list[int], count: int, rng: random.Random) -> list[int]:
     return rng.sample(head, min(count, len(head)))
 
 
-def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, limit: int = LIMIT) -> Item:
+def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: Frame = WHOLE) -> Item:
     """Pack the chosen units, find the answer's places, and set the labels."""
     table, count = corpus.table, len(row.texts)
     keys = [(row.titles[i], row.texts[i]) if i < count else row.hard[i - count] for i in chosen]
@@ -149,13 +149,14 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, limit: i
         TokenUnit(str(t), row.positions[i] if i < count else 0, table[t][:20], table[x][:text_cap])
         for i, (t, x) in zip(chosen, keys, strict=True)
     ]
-    room, kept = limit - len(row.question) - 2, 0
+    room, kept = frame.limit - len(row.question) - 2, 0
+    room -= block_count(room, frame.block) - 1
     for unit in units:
         room -= len(unit.text) + len(unit.title) + 2
         if room < 0 and kept:
             break
         kept += 1
-    packed = pack(row.question, units[:kept])
+    packed = pack(row.question, units[:kept], block=frame.block)
     flags = [row.support[i] if i < count else False for i in chosen]
     support = [int(flags[u]) for u in packed.units]
     found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
@@ -246,10 +247,11 @@ class Stream(IterableDataset[Batch]):
         batch_tokens: int,
         seed: int,
         paragraph_cap: int | None = None,
+        frame: Frame = WHOLE,
     ) -> None:
         self.corpus, self.rows, self.mixture, self.chooser = corpus, rows, mixture, chooser
         self.text_cap, self.batch_tokens, self.seed = text_cap, batch_tokens, seed
-        self.paragraph_cap = paragraph_cap or text_cap
+        self.paragraph_cap, self.frame = paragraph_cap or text_cap, frame
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
@@ -274,7 +276,7 @@ class Stream(IterableDataset[Batch]):
     def _item(self, row: Row, rng: random.Random) -> Item:
         cap = (
             self.paragraph_cap
-            if row.source in {"musique", "musique_step", "triple", "paragraph"}
+            if row.source in {"musique", "musique_step", "triple", "paragraph", "page"}
             else self.text_cap
         )
-        return show(self.corpus, row, self.chooser(row, rng), text_cap=cap)
+        return show(self.corpus, row, self.chooser(row, rng), text_cap=cap, frame=self.frame)

@@ -22,7 +22,7 @@ from training.losses import LossWeights
 from training.network import Network, load_base
 from training.ranking import rank
 
-__all__ = ["Setting", "arguments", "fit", "log", "open_corpus", "setting"]
+__all__ = ["Setting", "arguments", "fit", "log", "new_network", "open_corpus", "setting"]
 
 CHOOSERS = {"reader": batches.reader_context, "pool": batches.pool, "pointwise": batches.pointwise}
 BENCHMARKS = ("hotpotqa", "2wiki", "musique")
@@ -95,7 +95,7 @@ def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, P
     base = base_folder(options.base)
     corpus = build(options.data, base / "tokenizer.json", chosen.recipe, options.cache)
     log("corpus " + json.dumps(corpus.report))
-    corpus.rows += paragraphs(corpus)
+    corpus.rows += [*paragraphs(corpus), *pages(corpus)]
     if options.rows:
         corpus.rows = _few(corpus.rows, options.rows)
         corpus.whole = _few(corpus.whole, options.rows)
@@ -124,6 +124,35 @@ def paragraphs(corpus: Corpus) -> list[Row]:
                 texts=[places[key]],
                 positions=[0],
                 support=[True],
+            )
+        )
+    return made
+
+
+def pages(corpus: Corpus) -> list[Row]:
+    """The questions whose gold is sentences again, each document whole: one unit, as in document mode."""
+    made = []
+    for row in corpus.rows:
+        if row.source not in {"hotpotqa", "2wiki"}:
+            continue
+        texts: dict[int, list[int]] = {}
+        support: dict[int, bool] = {}
+        for title, text, gold in zip(row.titles, row.texts, row.support, strict=True):
+            texts[title] = texts.get(title, []) + corpus.table[text]
+            support[title] = support.get(title, False) or gold
+        places = range(len(corpus.table), len(corpus.table) + len(texts))
+        corpus.table += [tokens[: CAPS["text"]] for tokens in texts.values()]
+        made.append(
+            replace(
+                row,
+                source="page",
+                id=f"{row.id}~d",
+                titles=list(texts),
+                texts=list(places),
+                positions=[0] * len(texts),
+                support=list(support.values()),
+                unit_ids=[],
+                order=[],
             )
         )
     return made
@@ -175,7 +204,7 @@ def fit(
             r for r in rows if question_of(r) not in held and not (r.source in MADE and _touches(r, gold))
         ]
     deadline = None if options.minutes is None else time.monotonic() + 60 * options.minutes
-    network = load_base(base / "model.safetensors", dropout=chosen.plan.dropout, layers=chosen.plan.layers)
+    network = new_network(base, chosen.plan, dropout=chosen.plan.dropout)
     if start is not None:
         network.load_state_dict({k: v.float() for k, v in load_file(start).items()})
     plan = replace(chosen.plan, seed=seed)
@@ -194,6 +223,12 @@ def fit(
         deadline=deadline,
         every=every,
     )
+
+
+def new_network(base: Path, plan: Plan, *, dropout: float = 0.1) -> Network:
+    """The network of ``plan`` with the base's weights."""
+    file = base / "model.safetensors"
+    return load_base(file, dropout=dropout, layers=plan.layers, frame=plan.frame, local=plan.local)
 
 
 def _touches(row: Row, gold: set[tuple[int, int]]) -> bool:

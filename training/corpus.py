@@ -95,7 +95,7 @@ def tokenizer_at(path: Path) -> Tokenizer:
 
 def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path) -> Corpus:
     """Load, exclude, make synthetic questions, tokenize; from the cache when nothing changed."""
-    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, 3]).encode()).hexdigest()[:12]
+    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, 4]).encode()).hexdigest()[:12]
     file = cache / f"corpus-{stamp}.json.gz"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -102,7 +102,7 @@ def _wiki_format(path: Path, source: str) -> Iterator[Example]:
 def _musique(path: Path) -> Iterator[Example]:
     for row in read_lines(path):
         units = tuple(
-            Unit(str(p["idx"]), p["title"], p["paragraph_text"], 0, p["is_supporting"])
+            Unit(f"p{p['idx']}", p["title"], p["paragraph_text"], 0, p["is_supporting"])
             for p in row["paragraphs"]
         )
         answers = (row["answer"], *row["answer_aliases"])

@@ -2,7 +2,8 @@
 
 The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
 several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
-kernel). Weights of matrix products and of the word table become int8, per output channel or row.
+kernel). Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads
+one sequence at a time and is told how many tokens the question has and how many blocks follow. Weights of matrix products and of the word table become int8, per output channel or row.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def build_graph(network: Network) -> onnx.ModelProto:
     zero = g.weight("zero", np.array(0, np.int64))
     places = g.add("Range", [zero, length, "one"], "places")
     positions = g.add("Gather", [g.weight("positions", state["positions.weight"]), places], "position_rows")
+    if network.local:
+        _block_shapes(g, state["words.weight"].shape[1])
     x = g.add("Add", [words, types], "words_types")
     x = g.add("Add", [x, positions], "embedded")
     x = g.norm(x, "embedding_norm", state["norm.weight"], state["norm.bias"])
@@ -73,13 +76,9 @@ def build_graph(network: Network) -> onnx.ModelProto:
         n = f"layer{i}"
         qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
         g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
-        mixed = g.add(
-            "MultiHeadAttention",
-            [f"{n}.parts.{j}" for j in range(3)],
-            f"{n}.mixed",
-            domain="com.microsoft",
-            num_heads=layer.heads,
-        )
+        parts = [f"{n}.parts.{j}" for j in range(3)]
+        attend = _local if i < network.local else _attention
+        mixed = attend(g, parts, n, layer.heads)
         out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
         x = g.norm(
             g.add("Add", [out, x], f"{n}.sum1"), f"{n}.norm1", part["norm1.weight"], part["norm1.bias"]
@@ -104,6 +103,8 @@ def build_graph(network: Network) -> onnx.ModelProto:
     whole = [
         helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "types")
     ]
+    if network.local:
+        whole += [helper.make_tensor_value_info(n, TensorProto.INT64, [1]) for n in ("asked", "blocks")]
     results = [
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", 6]),
         helper.make_tensor_value_info("kinds", TensorProto.FLOAT, ["batch", 4]),
@@ -111,6 +112,42 @@ def build_graph(network: Network) -> onnx.ModelProto:
     graph = helper.make_graph(g.nodes, "pagerag", whole, results, g.weights)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
+
+
+def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:
+    """Every token reads every other: query, key and value [batch, length, width]."""
+    return g.add("MultiHeadAttention", parts, f"{name}.mixed", domain="com.microsoft", num_heads=heads)
+
+
+def _block_shapes(g: Graph, width: int) -> None:
+    """The constants and shapes that the layers with blocks share."""
+    for name, value in (
+        ("start", 0),
+        ("all", np.iinfo(np.int64).max),
+        ("along", 1),
+        ("any", -1),
+        ("wide", width),
+    ):
+        g.weight(name, np.array([value], np.int64))
+    g.add("Concat", ["blocks", "any", "wide"], "in_blocks", axis=0)
+    g.add("Concat", ["along", "any", "wide"], "in_one", axis=0)
+    g.add("Concat", ["blocks", "along", "along"], "per_block", axis=0)
+
+
+def _local(g: Graph, parts: list[str], name: str, heads: int) -> str:
+    """The question reads itself; each block reads the question and itself."""
+    asked, blocks = [], []
+    for part, label in zip(parts, "qkv", strict=True):
+        asked.append(g.add("Slice", [part, "start", "asked", "along"], f"{name}.{label}.asked"))
+        rest = g.add("Slice", [part, "asked", "all", "along"], f"{name}.{label}.rest")
+        block = g.add("Reshape", [rest, "in_blocks"], f"{name}.{label}.blocks")
+        if label != "q":
+            told = g.add("Expand", [asked[-1], "per_block"], f"{name}.{label}.told")
+            block = g.add("Concat", [told, block], f"{name}.{label}.seen", axis=1)
+        blocks.append(block)
+    first = _attention(g, asked, f"{name}.question", heads)
+    rest = g.add("Reshape", [_attention(g, blocks, f"{name}.units", heads), "in_one"], f"{name}.joined")
+    return g.add("Concat", [first, rest], f"{name}.mixed", axis=1)
 
 
 def export(network: Network, path: Path) -> Path:

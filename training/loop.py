@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
+from pagerag.models.packing import LIMIT, Frame
 from training.batches import Chooser, Stream
 from training.corpus import Corpus, Row
 from training.losses import LossWeights, total_loss
@@ -49,8 +50,17 @@ class Plan:
     dropout: float = 0.1
     layers: int | None = None
     """Keep only the first so many layers of the base."""
+    local: int = 0
+    """So many of them read in blocks of ``block`` tokens, each with the question, the others all ``limit``."""
+    block: int = 0
+    limit: int = LIMIT
     workers: int = 3
     losses: LossWeights = field(default_factory=LossWeights)
+
+    @property
+    def frame(self) -> Frame:
+        """How much the encoder reads together."""
+        return Frame(self.limit, self.block)
 
 
 def groups(network: Network, rate: float, decay: float, weight_decay: float) -> Iterator[dict[str, Any]]:
@@ -82,6 +92,7 @@ def train(
 ) -> Network:
     """Train in place and return the averaged network. A killed run goes on from its last whole epoch."""
     torch.manual_seed(plan.seed)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles anew for every length of a batch
     workers = plan.workers if device.type == "cuda" else 0
     network.to(device)
     shadow = {k: v.detach().clone() for k, v in network.state_dict().items()}
@@ -120,6 +131,7 @@ def train(
                 text_cap=plan.text_cap,
                 paragraph_cap=plan.paragraph_cap,
                 batch_tokens=plan.batch_tokens,
+                frame=plan.frame,
                 seed=plan.seed * 1000 + number * 100 + epoch,
             )
             loader = DataLoader(

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pagerag.models.packing import LIMIT, MARKER, SEP
+from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
 
 __all__ = ["KINDS", "Network", "load_base"]
 
@@ -61,11 +61,13 @@ class Network(nn.Module):
         inner: int = 1536,
         vocabulary: int = 30522,
         dropout: float = 0.1,
+        frame: Frame = WHOLE,
+        local: int = 0,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.block, self.local = dropout, frame.block, local if frame.block else 0
         self.words = nn.Embedding(vocabulary, width)
-        self.positions = nn.Embedding(LIMIT, width)
+        self.positions = nn.Embedding(frame.limit, width)
         self.types = nn.Embedding(2, width)
         self.norm = nn.LayerNorm(width, eps=1e-12)
         self.layers = nn.ModuleList(Layer(width, heads, inner, dropout) for _ in range(layers))
@@ -78,10 +80,23 @@ class Network(nn.Module):
         places = torch.arange(ids.shape[1], device=ids.device)
         x = self.norm(self.words(ids) + self.positions(places)[None] + self.types(types))
         x = functional.dropout(x, self.dropout, self.training)
-        mask = (ids != 0)[:, None, None, :]
-        for layer in self.layers:
-            x = layer(x, mask)
+        real = ids != 0
+        mask = real[:, None, None, :]
+        near = self._near(real, types) if self.local else mask
+        for number, layer in enumerate(self.layers):
+            x = layer(x, near if number < self.local else mask)
         return x
+
+    def _near(self, real: Tensor, types: Tensor) -> Tensor:
+        """Who reads whom in the first layers: the question itself, a block the question and itself."""
+        asked = (real & (types == 0)).sum(1, keepdim=True)
+        length = real.sum(1, keepdim=True) - asked
+        count = torch.clamp((length + self.block - 1) // self.block, min=1)
+        size = torch.clamp((length + count - 1) // count, min=1)
+        place = torch.arange(real.shape[1], device=real.device)[None] - asked
+        block = torch.where(place < 0, -1, place // size)
+        same = block[:, :, None] == block[:, None, :]
+        return ((same | (block < 0)[:, None, :]) & real[:, None, :])[:, None]
 
     def forward(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
         x = self.encode(ids, types)
@@ -89,8 +104,10 @@ class Network(nn.Module):
         return self.token_head(x), self.kind_head(torch.tanh(self.kind_hidden(first)))
 
 
-def load_base(path: Path, *, dropout: float = 0.1, layers: int | None = None) -> Network:
-    """The base encoder from a BERT safetensors file, positions repeated up to LIMIT.
+def load_base(
+    path: Path, *, dropout: float = 0.1, layers: int | None = None, frame: Frame = WHOLE, local: int = 0
+) -> Network:
+    """The base encoder from a BERT safetensors file, positions repeated up to the frame's limit.
 
     ``layers`` keeps only the first so many: the last ones of a sentence encoder serve its pooling.
 
@@ -99,13 +116,13 @@ def load_base(path: Path, *, dropout: float = 0.1, layers: int | None = None) ->
     """
     raw: dict[str, Tensor] = {k.removeprefix("bert."): v.float() for k, v in load_file(path).items()}
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
-    network = Network(layers=count, dropout=dropout)
+    network = Network(layers=count, dropout=dropout, frame=frame, local=local)
     state: dict[str, Any] = network.state_dict()
     words = raw["embeddings.word_embeddings.weight"].clone()
     words[MARKER] = words[SEP]
     places = raw["embeddings.position_embeddings.weight"]
     state["words.weight"] = words
-    state["positions.weight"] = places.repeat(LIMIT // places.shape[0], 1)
+    state["positions.weight"] = places.repeat(-(-frame.limit // places.shape[0]), 1)[: frame.limit]
     state["types.weight"] = raw["embeddings.token_type_embeddings.weight"]
     _copy(state, "norm", raw, "embeddings.LayerNorm")
     for i in range(count):

@@ -39,6 +39,8 @@ def main() -> None:
         "support": {
             "caps": {"sentence": support.plan.text_cap, "paragraph": support.plan.paragraph_cap},
             "layers": support.plan.layers or 6,
+            "limit": support.plan.limit,
+            "block": support.plan.block,
         },
     }
     files = {

@@ -14,7 +14,7 @@ import torch
 from tokenizers import Tokenizer
 
 from pagerag.models.decode import UNIT_CHANNELS, best_spans, log_softmax, sigmoid, unit_logits
-from pagerag.models.packing import MARKER, SEP, TokenUnit, windows
+from pagerag.models.packing import MARKER, SEP, WHOLE, Frame, TokenUnit, windows
 from training.batches import Item, collate, show
 from training.corpus import Corpus, Row
 from training.network import Network
@@ -70,6 +70,7 @@ def pool_signals(
     cap: int,
     paragraph_cap: int,
     single: bool = False,
+    frame: Frame = WHOLE,
 ) -> list[np.ndarray]:
     """[units, 2] logits (support, bearing) for the chosen units of each row, in the chosen order."""
     items, owners = [], []
@@ -84,8 +85,8 @@ def pool_signals(
             )
             for i in pick
         ]
-        for window in [[i] for i in range(len(pick))] if single else windows(row.question, units):
-            items.append(show(corpus, row, [pick[i] for i in window], text_cap=limit))
+        for window in [[i] for i in range(len(pick))] if single else windows(row.question, units, frame):
+            items.append(show(corpus, row, [pick[i] for i in window], text_cap=limit, frame=frame))
             owners.append((n, window))
     found = [np.zeros((len(pick), 2), np.float32) for pick in chosen]
     for (n, window), item, (tokens, _) in zip(owners, items, logits(network, items, device), strict=True):

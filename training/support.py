@@ -62,6 +62,7 @@ def _out_of_fold(network: Network, task: Task, fold: int, path: Path) -> None:
             torch.device(task.options.device),
             cap=plan.text_cap,
             paragraph_cap=plan.paragraph_cap,
+            frame=plan.frame,
         )
 
     pooled, others = signals(picks), signals(rest)

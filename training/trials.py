@@ -41,6 +41,7 @@ def main() -> None:
             device,
             cap=chosen.plan.text_cap,
             paragraph_cap=chosen.plan.paragraph_cap,
+            frame=chosen.plan.frame,
             single=chosen.chooser == "pointwise",
         )
         found: dict[str, object] = {"setting": chosen.name, "phase": phase, "epoch": epoch}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagerag.models.packing import LIMIT, MARKER, TokenUnit, pack, windows
+from pagerag.models.packing import LIMIT, MARKER, Frame, TokenUnit, block_count, pack, windows
 
 units = st.lists(
     st.builds(
@@ -46,3 +46,25 @@ def test_places_point_at_the_units(asked: list[int], given_units: list[TokenUnit
         assert packed.ids[mark] == MARKER
         assert packed.ids[low:high] == list(given_units[place].text)
         assert title[1] <= mark
+
+
+@given(question, units, st.integers(20, 300))
+def test_blocks_are_equal_and_change_nothing_but_the_end(
+    asked: list[int], given_units: list[TokenUnit], block: int
+) -> None:
+    whole, packed = pack(asked, given_units), pack(asked, given_units, block=block)
+    length = len(packed.ids) - len(asked) - 2
+    count = block_count(length, block)
+    assert length % count == 0
+    assert length // count <= block
+    assert packed.ids[: len(whole.ids)] == whole.ids
+    assert len(packed.ids) - len(whole.ids) < count
+    assert set(packed.ids[len(whole.ids) :]) <= {102}
+    assert (packed.markers, packed.spans, packed.units) == (whole.markers, whole.spans, whole.units)
+
+
+@given(question, units, st.integers(20, 300))
+def test_windows_with_blocks_fit(asked: list[int], given_units: list[TokenUnit], block: int) -> None:
+    found = windows(asked, given_units, Frame(LIMIT, block))
+    assert sorted(i for window in found for i in window) == list(range(len(given_units)))
+    assert all(len(pack(asked, given_units, window, block=block).ids) <= LIMIT for window in found)

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagerag.promote import score
-from pagerag.promote.setsize import best_prefix, expected_f1, gold_count
+from pagerag.promote.features import OF_QUESTION, View
+from pagerag.promote.setsize import expected_f1, gold_count, prefix_values
+from pagerag.promote.sizes import LARGEST, SIZE, best_size, size_rows
 from pagerag.promote.weights import Weights
 
 W = Weights()
@@ -160,8 +162,43 @@ def test_expected_f1_equals_enumeration(chosen: list[float], left: list[float]) 
 
 
 @given(probabilities, probabilities)
-def test_the_best_prefix_is_the_one_of_highest_expected_f1(ordered: list[float], left: list[float]) -> None:
+def test_prefix_values_are_the_expected_f1_of_prefixes(ordered: list[float], left: list[float]) -> None:
     values = [expected_f1(ordered[:m], [*ordered[m:], *left]) for m in range(1, len(ordered) + 1)]
-    size, value = best_prefix(ordered, left)
-    assert value == pytest.approx(max(values), abs=1e-9)
-    assert size == 0 if max(values) <= 0 else values[size - 1] == pytest.approx(max(values), abs=1e-9)
+    assert prefix_values(ordered, left) == pytest.approx(values, abs=1e-9)
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
+def test_the_rows_of_prefixes_tell_of_prefixes(p: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = len(p)
+    document = rng.integers(0, 4, n)
+    linked, names = rng.random((n, n)) < 0.3, rng.random((n, n)) < 0.3
+    view = View(np.arange(n), document, np.arange(n), linked | linked.T, linked, names)
+    ranked = sorted(range(n), key=lambda i: (-p[i], i))
+    expected = prefix_values([p[i] for i in ranked[:LARGEST]], [p[i] for i in ranked[LARGEST:]])
+    asked = np.arange(len(OF_QUESTION), dtype=np.float32)
+    rows = size_rows(view, ranked, p, expected, asked)
+    assert rows.shape == (min(n, LARGEST), len(SIZE))
+    told = dict(zip(SIZE, rows.T, strict=True))
+    assert told["size"].tolist() == list(range(1, len(rows) + 1))
+    assert told["kept"] == pytest.approx(np.cumsum([p[i] for i in ranked])[: len(rows)], abs=1e-5)
+    assert told["kept"] + told["rest"] == pytest.approx(told["total"], abs=1e-4)
+    assert told["documents"].tolist() == [len(set(document[ranked[:m]])) for m in range(1, len(rows) + 1)]
+    for m in range(len(rows)):
+        before = ranked[:m]
+        assert told["linked"][m] == view.linked[ranked[m], before].any()
+        assert told["named"][m] == (names[ranked[m], before].any() or names[before, ranked[m]].any())
+    assert (rows[:, -len(OF_QUESTION) :] == asked).all()
+
+
+@given(
+    st.lists(st.floats(-1, 2, width=32), min_size=1, max_size=LARGEST),
+    st.lists(st.floats(0, 1), min_size=LARGEST, max_size=12),
+)
+def test_the_best_size_is_the_one_worth_most(worth: list[float], expected: list[float]) -> None:
+    known = expected[: len(worth)]
+    assert best_size(np.array(worth), known) == 1 + worth.index(max(worth))
+    if len(worth) == LARGEST:
+        size = best_size(np.array(worth), expected)
+        assert 1 <= size <= len(expected)
+        assert size <= LARGEST or expected[size - 1] == max(expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from pagerag.text.entities import name_key
 from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
 from pagerag.text.gazetteer import Gazetteer, title_keys
 from pagerag.text.questions import relation_mask
+from pagerag.text.tokens import all_words
 
 SCRIPTS = {
     "Latin": ("Das Schloss steht in Wien.", ["das", "schloss", "steht", "wien"]),
@@ -156,7 +159,6 @@ def test_the_gazetteer_resolves_only_what_is_certain() -> None:
     assert names.resolve("un", "UN") == "united nations"
     assert names.resolve("un", "un") == "un"  # not written as an acronym
     assert names.resolve("morricone", "Morricone") == "ennio morricone"
-    assert names.titles_in(["met", "christopher", "nolan", "there"]) == ["christopher nolan"]
 
 
 def test_title_keys_drop_what_tells_namesakes_apart() -> None:
@@ -201,3 +203,8 @@ def test_gliner_style_models_fit_the_protocol() -> None:
             return [{"text": "Interstellar", "start": 20}, {"text": "Hans Zimmer", "start": 0}]
 
     assert list(GlinerExtractor(Model(), threshold=0.3)("any")) == ["Hans Zimmer", "Interstellar"]
+
+
+def test_words_of_plain_text_are_its_runs_of_letters_and_digits() -> None:
+    text = "".join(map(chr, range(128))) + " The Who's 2nd_LP (1966), e.g. \tA-Z!"
+    assert all_words(text) == re.findall("[a-z0-9]+", text.lower())

@@ -53,7 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=ABLATIONS,
         help="remove a part of promotion; repeatable",
     )
-    add("--support", metavar="NAME", help="a support encoder as one more signal (default: none)")
+    add(
+        "--support",
+        metavar="NAME",
+        help="a support encoder as one more signal: 'default' is ours, else a folder of models",
+    )
     add(
         "--reader",
         metavar="NAME",

@@ -13,11 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["LIMIT", "MARKER", "Packed", "TokenUnit", "pack", "windows"]
+__all__ = ["LIMIT", "MARKER", "WHOLE", "Frame", "Packed", "TokenUnit", "block_count", "pack", "windows"]
 
 CLS, SEP, MARKER = 101, 102, 1
 LIMIT = 1024
-"""Positions that the encoder was trained with (the base's 512, repeated once)."""
+"""Positions that the reader was trained with (the base's 512, repeated once)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How much an encoder reads together.
+
+    ``limit`` tokens in one pass. Where ``block`` is set, the first layers read the units in blocks of about so
+    many tokens, each block with the question; the others read everything.
+    """
+
+    limit: int = LIMIT
+    block: int = 0
+
+
+WHOLE = Frame()
+"""Every layer reads everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +62,22 @@ class Packed:
     titles: list[tuple[int, int]]
 
 
-def pack(question: Sequence[int], units: Sequence[TokenUnit], chosen: Sequence[int] | None = None) -> Packed:
-    """Pack the ``chosen`` units (all of them by default); documents keep their order of appearance."""
+def block_count(length: int, block: int) -> int:
+    """Into how many blocks ``length`` tokens behind the question are cut: none is longer than ``block``."""
+    return max(1, -(-length // block)) if block else 1
+
+
+def pack(
+    question: Sequence[int],
+    units: Sequence[TokenUnit],
+    chosen: Sequence[int] | None = None,
+    *,
+    block: int = 0,
+) -> Packed:
+    """Pack the ``chosen`` units (all of them by default); documents keep their order of appearance.
+
+    [SEP] follows as often as equal blocks need it.
+    """
     documents: dict[str, list[int]] = {}
     for i in range(len(units)) if chosen is None else chosen:
         documents.setdefault(units[i].document, []).append(i)
@@ -69,12 +99,14 @@ def pack(question: Sequence[int], units: Sequence[TokenUnit], chosen: Sequence[i
             spans.append((len(ids), len(ids) + len(units[i].text)))
             ids.extend(units[i].text)
         ids.append(SEP)
+    length = len(ids) - asked
+    ids += [SEP] * (-length % block_count(length, block))
     types = [0] * asked + [1] * (len(ids) - asked)
     return Packed(ids, types, order, markers, spans, titles)
 
 
-def windows(question: Sequence[int], units: Sequence[TokenUnit], limit: int = LIMIT) -> list[list[int]]:
-    """Split the units into runs that each fit ``limit`` tokens when packed, in order, balanced.
+def windows(question: Sequence[int], units: Sequence[TokenUnit], frame: Frame = WHOLE) -> list[list[int]]:
+    """Split the units into runs that each fit the frame when packed, in order, balanced.
 
     A unit must fit by itself; the caller caps unit lengths. Units of one document stay together where
     they can.
@@ -82,7 +114,8 @@ def windows(question: Sequence[int], units: Sequence[TokenUnit], limit: int = LI
     if not units:
         return []
     costs = [len(u.text) + 1 + len(u.title) + 1 for u in units]
-    room = limit - len(question) - 2
+    room = frame.limit - len(question) - 2
+    room -= block_count(room, frame.block) - 1  # what equal blocks may add
     order: dict[str, list[int]] = {}
     for i, unit in enumerate(units):
         order.setdefault(unit.document, []).append(i)

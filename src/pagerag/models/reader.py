@@ -23,7 +23,7 @@ from pagerag.models.decode import (
     unit_logits,
 )
 from pagerag.models.files import Model
-from pagerag.models.packing import LIMIT, Packed, TokenUnit, pack, windows
+from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["ExtractiveReader"]
@@ -135,7 +135,7 @@ class ExtractiveReader(AtOnce):
                 units.append(TokenUnit(unit.document, place, title, ids[start : start + PIECE]))
                 pieces.append(_Piece(number, offsets[start : start + PIECE]))
         guesses, total = [], 0
-        for window in windows(asked, units, LIMIT):
+        for window in windows(asked, units):
             packed = pack(asked, units, window)
             total += len(packed.ids)
             tokens, kinds = self._model(packed.ids, packed.types)

@@ -111,39 +111,43 @@ def _relation(value: object, place: int) -> Relation:
 
 
 def _check(candidate: Candidate, place: int) -> None:
-    name = f"candidate {place} (id {candidate.id!r})"
-    if not isinstance(candidate.text, str):
-        raise CandidateError(
-            f"{name}: text must be a string, not {type(candidate.text).__name__}", item=candidate.id
-        )
-    if not candidate.text.strip():
-        raise CandidateError(f"{name} has no text; leave it out of the pool", item=candidate.id)
-    for field in ("title", "source"):
-        value = getattr(candidate, field)
-        if value is not None and not isinstance(value, str):
-            raise CandidateError(f"{name}: {field} must be a string, not {value!r}", item=candidate.id)
+    wrong = _wrong(candidate)
+    if wrong:
+        raise CandidateError(f"candidate {place} (id {candidate.id!r}){wrong}", item=candidate.id)
+    for relation in candidate.relations or ():
+        _check_relation(relation, f"candidate {place} (id {candidate.id!r})")
+
+
+def _wrong(candidate: Candidate) -> str:
+    """What is wrong with the candidate's own fields, if anything."""
+    text: object = candidate.text
+    if not isinstance(text, str):
+        return f": text must be a string, not {type(text).__name__}"
+    if not text or text.isspace():
+        return " has no text; leave it out of the pool"
+    title: object = candidate.title
+    if title is not None and not isinstance(title, str):
+        return f": title must be a string, not {title!r}"
+    source: object = candidate.source
+    if source is not None and not isinstance(source, str):
+        return f": source must be a string, not {source!r}"
     position = candidate.position
     if position is not None and (isinstance(position, bool) or not isinstance(position, int | np.integer)):
-        raise CandidateError(f"{name}: position must be a whole number, not {position!r}", item=candidate.id)
-    if candidate.score is not None:
+        return f": position must be a whole number, not {position!r}"
+    score = candidate.score
+    if score is not None:
         try:
-            finite = math.isfinite(candidate.score)
+            finite = math.isfinite(score)
         except (TypeError, OverflowError):
             finite = False
         if not finite:
-            raise CandidateError(
-                f"{name}: score is {candidate.score!r}; a score is a finite number, or None when there is none",
-                item=candidate.id,
-            )
+            return f": score is {score!r}; a score is a finite number, or None when there is none"
     entities: object = candidate.entities
     if entities is not None and (
         not isinstance(entities, tuple | list) or not all(isinstance(entity, str) for entity in entities)
     ):
-        raise CandidateError(
-            f"{name}: entities must be a sequence of names, not {entities!r}", item=candidate.id
-        )
-    for relation in candidate.relations or ():
-        _check_relation(relation, name)
+        return f": entities must be a sequence of names, not {entities!r}"
+    return ""
 
 
 def _check_relation(relation: object, name: str) -> None:

@@ -82,6 +82,11 @@ class Evidence:
         return opens.nonzero()[0]
 
     @cached_property
+    def idf(self) -> Floats:
+        """Each question token's share of their idf."""
+        return self.reading.idf / self.reading.idf_total
+
+    @cached_property
     def fresh(self) -> NDArray[np.bool_]:
         """Which links across documents have a trigger that the question does not name."""
         return self.links.cross & (self.links.unasked > 0.5)
@@ -90,9 +95,11 @@ class Evidence:
     def lex(self) -> Floats:
         """Lex(q, s), the title read as part of each of its sentences."""
         tokens = self.reading.question.tokens
-        wanted = np.array([tokens.count(token) for token in dict.fromkeys(tokens)], dtype=np.float32)
-        shared = np.minimum(self.reading.query_count, wanted).sum(axis=1)
-        return score.lexical_coverage(shared, len(tokens))
+        shared = self.reading.query_has
+        if shared.shape[1] < len(tokens):  # a word that the question has twice counts up to twice
+            wanted = np.array([tokens.count(token) for token in dict.fromkeys(tokens)], dtype=np.float32)
+            shared = np.minimum(self.reading.query_count, wanted)
+        return score.lexical_coverage(np.add.reduce(shared, axis=1), len(tokens))
 
     @cached_property
     def asked_entities(self) -> Floats:
@@ -172,10 +179,10 @@ class Evidence:
         unit = self.reading.unit
         overlap = score.entity_overlap(self.asked_entities, len(self.reading.asked_places))
         signals = self.signals
-        similarity = signals.similarity[unit] if signals.similarity is not None else 0.0
-        support = signals.support[unit, 0] if signals.support is not None else 0.0
+        similarity = signals.similarity[unit] if signals.similarity is not None else None
+        support = signals.support[unit, 0] if signals.support is not None else None
         return score.sentence_relevance(
-            self.lex, overlap, self.weights, signals.retrieved[unit], similarity, support
+            self.lex, overlap, self.weights, signals.retrieved.take(unit), similarity, support
         )
 
     @cached_property

@@ -20,6 +20,7 @@ __all__ = [
     "ABLATED_FEATURES",
     "AGGREGATED",
     "FEATURES",
+    "OF_QUESTION",
     "SECOND",
     "View",
     "node_features",
@@ -52,7 +53,9 @@ FEATURES: tuple[str, ...] = (
     "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles",
 )  # fmt: skip
 
-_OF_QUESTION = FEATURES.index("q_bridge")  # from here on, features of the question: the same for every unit
+_OF_QUESTION = FEATURES.index("q_bridge")
+OF_QUESTION = FEATURES[_OF_QUESTION:]
+"""The features of the question, the last ones: the same for every unit."""
 _LARGEST = (
     "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked", "link_anchor",
     "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",
@@ -82,8 +85,13 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
 def _rank(values: Floats) -> Floats:
     """0 for the best, then 1, 2, ..."""
     rank = np.empty(len(values), dtype=np.float32)
-    rank[np.argsort(-values, kind="stable")] = np.arange(len(values), dtype=np.float32)
+    rank[(-values).argsort(kind="stable")] = np.arange(len(values), dtype=np.float32)
     return rank
+
+
+def _beside(*values: Floats) -> Floats:
+    """What the sentences give, laid beside each other: n x values x 1."""
+    return np.array(values).T[:, :, None]
 
 
 def node_features(evidence: Evidence) -> Floats:
@@ -91,8 +99,8 @@ def node_features(evidence: Evidence) -> Floats:
     r, links, question = evidence.reading, evidence.links, evidence.reading.question
     n = len(r)
     ret = evidence.signals.retrieved.take(r.unit)
-    idf = r.idf / r.idf_total
-    has = (r.query_count > 0).astype(np.float32)
+    idf = evidence.idf
+    has = r.query_has
     cover = has @ idf
     own = r.query_own.astype(np.float32) @ idf
     stemmed = r.query_stem.astype(np.float32)
@@ -133,13 +141,14 @@ def node_features(evidence: Evidence) -> Floats:
         "doc_mass": base @ same,
     }
     # Most features are the best value among the sentences that stand in some relation to this one: one square
-    # each, [i, j] what i gives to j, and the maximum down the columns of all of them at once.
-    squares = np.empty((len(_LARGEST), n, n), dtype=np.float32)
-    np.multiply(same, np.concatenate((ret, cover)).reshape(2, n, 1), out=squares[:2])
-    _mention_features(table, squares[2:7], evidence, base, anchored)
-    _link_features(table, squares[7:11], evidence, base, anchored)
-    _cover_features(table, squares[11:], evidence, base, (has, cover), (stemmed, stem), idf)
-    table.update(zip(_LARGEST, np.maximum.reduce(squares, axis=1), strict=True))
+    # each, [i, j] what i gives to j, and the maximum over i of all of them at once. The squares lie beside each
+    # other, [i, square, j], so that the maximum is taken of long rows.
+    squares = np.empty((n, len(_LARGEST), n), dtype=np.float32)
+    np.multiply(same[:, None], _beside(ret, cover), out=squares[:, :2])
+    _mention_features(table, squares[:, 2:7], evidence, base, anchored)
+    _link_features(table, squares[:, 7:11], evidence, base, anchored)
+    _cover_features(table, squares[:, 11:], evidence, base, (has, cover), (stemmed, stem), idf)
+    table.update(zip(_LARGEST, np.maximum.reduce(squares, axis=0), strict=True))
     table["in_cued"] = table["in_cued"] * (1.0 - evidence.titled)
     table["redundant"] = table["redundant"] / np.maximum(r.size, 1.0)
     doc_ret = table["doc_ret"]
@@ -179,15 +188,14 @@ def _mention_features(
     table: dict[str, Floats], squares: Floats, evidence: Evidence, base: Floats, anchored: Floats
 ) -> None:
     """Directed mention: a well-scored sentence of another document names this document's title."""
-    n = len(base)
     names = evidence.links.towards.astype(np.float32)  # [i, j]: i names the title of j's document
     titled = evidence.titled.astype(np.float32)
     fresh = 1.0 - titled
     # what the question asks about is said of it: who composed the score, not who directed the film
     cued = np.minimum(evidence.cues, 2.0) * anchored
     near = evidence.steps[0] * anchored
-    np.multiply(names, np.concatenate((base, base * anchored, cued, near)).reshape(4, n, 1), out=squares[:4])
-    np.multiply(names.T, base[:, None], out=squares[4])
+    np.multiply(names[:, None], _beside(base, base * anchored, cued, near), out=squares[:, :4])
+    np.multiply(names.T, base[:, None], out=squares[:, 4])
     going = names @ titled
     count = np.add.reduce(names, axis=1)
     table["in_count"] = np.add.reduce(names, axis=0)
@@ -213,10 +221,10 @@ def _link_features(
     table["link_hub"] = links.hub.ravel().take(best)
     table["link_noise"] = links.noise.ravel().take(best)
     worth = 0.2 + base
-    given = np.concatenate((worth, worth * anchored)).reshape(2, n, 1)
-    np.multiply(evidence.fresh * links.spec, given, out=squares[:2])
-    np.multiply(links.kind == ADJACENT, base[:, None], out=squares[2])
-    np.multiply(base[:, None] > base, evidence.reading.overlap, out=squares[3])
+    spec = evidence.fresh * links.spec
+    np.multiply(spec[:, None], _beside(worth, worth * anchored), out=squares[:, :2])
+    np.multiply(links.kind == ADJACENT, base[:, None], out=squares[:, 2])
+    np.multiply(base[:, None] > base, evidence.reading.overlap, out=squares[:, 3])
 
 
 def _cover_features(
@@ -231,14 +239,14 @@ def _cover_features(
     """|q ∩ (s_i ∪ s_j)| by idf: how much of the question two sentences cover together."""
     links = evidence.links
     union = _joint_cover(*exact, idf)
-    np.multiply(1.0 - links.same, union, out=squares[0])
-    np.multiply(links.cross, _joint_cover(*stemmed, idf), out=squares[1])
+    np.multiply(1.0 - links.same, union, out=squares[:, 0])
+    np.multiply(links.cross, _joint_cover(*stemmed, idf), out=squares[:, 1])
     signals = evidence.signalled
     if signals.shape[1]:
         equal = np.array([1.0 / signals.shape[1]] * signals.shape[1], dtype=np.float32)
-        np.multiply(links.cross, _joint_cover(signals, signals @ equal, equal), out=squares[2])
+        np.multiply(links.cross, _joint_cover(signals, signals @ equal, equal), out=squares[:, 2])
     else:
-        squares[2] = 0.0
+        squares[:, 2] = 0.0
     top = int(base.argmax())
     table["cover_gain"] = union[top] - exact[1][top]
 
@@ -304,9 +312,9 @@ def unit_features(evidence: Evidence) -> Floats:
     own = nodes[:, :_OF_QUESTION].T
     width = len(own)
     table = np.empty((len(AGGREGATED), len(starts)), dtype=np.float32)  # by columns, as the trees read it
-    table[:width] = np.maximum.reduceat(own, starts, axis=1)
+    table[:width] = np.maximum.reduceat(np.ascontiguousarray(own.T), starts, axis=0).T
     np.divide(np.add.reduceat(own, starts, axis=1), size, out=table[width : 2 * width])
-    covered = np.logical_or.reduceat(r.query_count > 0, starts, axis=0)
+    covered = np.maximum.reduceat(r.query_has, starts, axis=0)
     asked = r.asked_places
     named = np.maximum.reduceat(r.entity.take(asked, axis=1), starts, axis=0)
     table[2 * width] = covered @ r.idf / r.idf_total
@@ -329,20 +337,21 @@ def second_features(view: View, p: Floats) -> Floats:
     document = view.document
     same = document[:, None] == document
     apart = view.place - view.place[:, None]
-    # [relation, i, j]: j stands in that relation to i; the largest p among such j, taken down the columns
-    masks = np.empty((8, n, n), dtype=np.float32)
-    masks[1] = same
-    np.subtract(1.0, masks[1], out=masks[0])
-    masks[1].flat[:: n + 1] = 0.0
-    masks[2] = same & (apart == 1)
-    masks[3] = same & (apart == -1)
-    masks[4] = view.linked
-    masks[5] = view.names
-    masks[6] = view.names.T
-    masks[7] = view.unasked
-    masks *= p[:, None]
-    related = np.maximum.reduce(masks, axis=1)
-    ranked = np.sort(p)[::-1]
+    # [i, relation, j]: i stands in that relation to j; the largest p among such i
+    masks = np.empty((n, 8, n), dtype=np.float32)
+    others = same.copy()
+    others.ravel()[:: n + 1] = False
+    masks[:, 0] = ~same
+    masks[:, 1] = others
+    masks[:, 2] = same & (apart == 1)
+    masks[:, 3] = same & (apart == -1)
+    masks[:, 4] = view.linked
+    masks[:, 5] = view.names
+    masks[:, 6] = view.names.T
+    masks[:, 7] = view.unasked
+    masks *= p[:, None, None]
+    related = np.maximum.reduce(masks, axis=0)
+    ranked = np.sort(p)[::-1].tolist()
     by_document = np.maximum(related[1], p)
     best = np.zeros(int(document.max()) + 1, dtype=np.float32)
     best[document] = by_document

@@ -7,7 +7,7 @@ with its documents, sentences, entities and typed edges is drawn from them on de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -113,9 +113,9 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
     towards = reading.explicit.take(reading.own, axis=1) > unnamed
 
     conf = score.confidence(triggers, w)
-    rarest = float(rarity[df > 0].max(initial=0.0))
-    if reading.single[0]:
-        rarest = max(rarest, float(score.idf(1, n)))
+    # idf falls with df: no entity is rarer than one that a single sentence names
+    singles = reading.entities.has_singles
+    rarest = _rarest(n) if singles else float(rarity[df > 0].max(initial=0.0))
     spec = score.share(idf_sum, triggers, rarest)
     hub = score.share(df_sum, triggers, float(df.max(initial=1.0)))
     div = score.diversity(sources, w)
@@ -162,6 +162,12 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
     )
 
 
+@cache
+def _rarest(n: int) -> float:
+    """idf(t) of what one of ``n`` sentences names; there are never more than ``MAX_NODES`` of them."""
+    return float(score.idf(1, n))
+
+
 def _trigger_sums(reading: Reading, rarity: Floats, df: Floats, same: Square) -> NDArray[np.float32]:
     """Σ over T_e = Ent(s_i) ∩ Ent(s_j) of 1, idf(t), df(t) and [the question names t]; 4 x n x n, the last
     three with meaning only where there is a trigger.
@@ -182,7 +188,7 @@ def _trigger_sums(reading: Reading, rarity: Floats, df: Floats, same: Square) ->
 
 def _relevance(reading: Reading) -> Square:
     """edge_rel over prov(e) = the two sentences, from counts of shared words."""
-    has = (reading.query_count > 0).astype(np.float32)
+    has = reading.query_has
     one = np.add.reduce(has, axis=1)
     asked = one[:, None] + one
     asked -= has @ has.T
@@ -211,11 +217,10 @@ def _lay_adjacent(
     layers: list[Layer],
 ) -> None:
     """Neighbours in one document: confidence 1, and fixed spec, hub and noise for want of a trigger."""
-    first, second = (((reading.place + 1)[:, None] == reading.place) & same).nonzero()
-    if not len(first):
+    apart = reading.place[:, None] - reading.place
+    near = ((np.abs(apart, out=apart) == 1) & same).ravel().nonzero()[0]
+    if not len(near):
         return
-    n = len(reading)
-    near = np.concatenate([first * n + second, second * n + first])
     reliable = float(score.reliability(0.0, 1.0, w))
     value = score.edge_score(relevance.ravel().take(near), reliable, w.adj_spec, w.adj_hub, w.adj_noise, w)
     chosen = value > best.ravel().take(near)

@@ -1,8 +1,9 @@
-"""The learned strategy: a small model over the paper's own features, the set's size by expected F1.
+"""The learned strategy: a small model over the paper's own features, and one of the set's size.
 
 Two rounds of boosted trees. The first judges each unit by its features; the second sees what the first
 said of the others, so that it judges a unit as part of a set: linked to a likely one, second sentence of
-a likely document, one of two things to compare. Trained by ``pagerag tune`` on train files; stored as
+a likely document, one of two things to compare. A third tells what F1 each prefix of the ranking would have,
+its expected F1 among what it reads; the best is the core. Trained by ``pagerag tune`` on train files; stored as
 arrays, evaluated with NumPy.
 """
 
@@ -25,13 +26,15 @@ from pagerag.promote.evidence import Evidence
 from pagerag.promote.features import (
     AGGREGATED,
     FEATURES,
+    OF_QUESTION,
     View,
     second_features,
     unit_features,
     unit_view,
 )
 from pagerag.promote.select import support_of
-from pagerag.promote.setsize import best_prefix
+from pagerag.promote.setsize import prefix_values
+from pagerag.promote.sizes import LARGEST, best_size, size_rows
 from pagerag.promote.strategy import Fits, Judgement, state_of
 from pagerag.promote.trees import Trees
 from pagerag.promote.weights import Weights
@@ -39,7 +42,7 @@ from pagerag.units import Mode, State
 
 __all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
 
-FORMAT = 2
+FORMAT = 3
 _SMALL_POOL = 10
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
@@ -55,12 +58,13 @@ SUFFICIENCY: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedModel:
-    """Trees for the two rounds and for sufficiency, with the names of what they read."""
+    """Trees for the two rounds, the set's size and sufficiency, with the names of what they read."""
 
     features: tuple[str, ...]
     signals: tuple[str, ...]
     first: Trees
     second: Trees
+    size: Trees
     sufficiency: Trees
     neutral: Floats  # the median of each feature, for ablations
     enough: float  # sufficiency from which the state is Enough
@@ -87,6 +91,7 @@ class LearnedModel:
             "neutral": self.neutral,
             **self.first.to_arrays("first"),
             **self.second.to_arrays("second"),
+            **self.size.to_arrays("size"),
             **self.sufficiency.to_arrays("sufficiency"),
         }
         file = io.BytesIO()
@@ -108,6 +113,7 @@ class LearnedModel:
                     signals=tuple(header["signals"]),
                     first=Trees.from_arrays("first", arrays),
                     second=Trees.from_arrays("second", arrays),
+                    size=Trees.from_arrays("size", arrays),
                     sufficiency=Trees.from_arrays("sufficiency", arrays),
                     neutral=arrays["neutral"],
                     weights=Weights.from_dict(header["weights"], name=str(path)),
@@ -170,10 +176,10 @@ class LearnedStrategy:
         )
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
-        """Probabilities for every candidate, the set of highest expected F1, and how far it suffices."""
+        """Probabilities for every candidate, the set worth most, and how far it suffices."""
         view = unit_view(evidence)
-        rows = self._scores(evidence, view)
-        core, expected = self._core(evidence, view, rows, fits)
+        rows, asked = self._scores(evidence, view)
+        core, expected = self._core(evidence, view, rows, asked, fits)
         sufficiency, state = self._verdict(evidence, view, rows, core, expected)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
@@ -201,8 +207,10 @@ class LearnedStrategy:
         sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
         return sufficiency, state_of(sufficiency, self.model.enough, self.model.some)
 
-    def _scores(self, evidence: Evidence, view: View) -> Floats:
+    def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
+        """Every row's probability, and the features of the question."""
         table = unit_features(evidence)
+        asked = table[0, -len(OF_QUESTION) :]
         if self._off.any():
             table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
         if self.model.signals:
@@ -213,14 +221,14 @@ class LearnedStrategy:
                 extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
-        both = np.concatenate([table, second_features(view, first)], axis=1)
-        return _sigmoid_all(self.model.second.log_odds(both))
+        both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
+        return _sigmoid_all(self.model.second.log_odds(both)), asked
 
     def _core(
-        self, evidence: Evidence, view: View, scores: Floats, fits: Fits
+        self, evidence: Evidence, view: View, scores: Floats, asked: Floats, fits: Fits
     ) -> tuple[tuple[int, ...], float]:
-        """Units in order of probability while they fit; of these prefixes the one of highest expected F1,
-        with that.
+        """Units in order of probability while they fit; of these prefixes the one worth most, with its expected
+        F1.
 
         A unit that shares no word with the question or the pool is never in it.
         """
@@ -238,12 +246,15 @@ class LearnedStrategy:
                 chosen.append(index)
                 taken.add(unit[index])
         inside = set(chosen)
-        size, expected = best_prefix(
-            [p[i] for i in chosen], [p[i] for i in order if i not in inside][:_COUNTED]
-        )
-        if self.minimal_selection:
-            chosen = chosen[:size]
-        return tuple(chosen), expected
+        left = [i for i in order if i not in inside]
+        expected = prefix_values([p[i] for i in chosen], [p[i] for i in left[:_COUNTED]])
+        if not chosen:
+            return (), 0.0
+        if not self.minimal_selection:
+            return tuple(chosen), max(expected)
+        rows = size_rows(view, chosen + left, p, expected[:LARGEST], asked)
+        size = best_size(self.model.size.log_odds(rows), expected)
+        return tuple(chosen[:size]), expected[size - 1]
 
 
 def sufficiency_row(
@@ -261,12 +272,13 @@ def sufficiency_row(
     chosen = list(core)
     nodes = evidence.nodes_of(view.unit[chosen].tolist())
     inside = set(chosen)
-    idf = reading.idf / reading.idf_total
+    idf = evidence.idf
     explicit = reading.explicit.take(nodes, axis=0)
     named = np.logical_or.reduce(explicit, axis=0)
     asked_for = reading.asked_places
     asked = len(asked_for)
-    found = int(np.logical_or.reduce(reading.entity[nodes][:, asked_for], axis=0).sum())
+    known = reading.entity.take(nodes, axis=0).take(asked_for, axis=1)
+    found = int(np.logical_or.reduce(known, axis=0).sum())
     cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))
     best = evidence.paths.best_by_length()
     return np.array(
@@ -282,14 +294,14 @@ def sufficiency_row(
             documents[0],
             documents[1],
             documents[2],
-            len(set(view.document[chosen].tolist())),
+            len(set(view.document.take(chosen).tolist())),
             support_of(reading, evidence.links, nodes),
-            view.linked[chosen][:, chosen].any(),
-            view.names[chosen][:, chosen].any(),
+            view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
+            view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
             np.logical_or.reduce(reading.query_count.take(nodes, axis=0), axis=0) @ idf,
             np.logical_or.reduce(reading.query_stem.take(nodes, axis=0), axis=0) @ idf,
             (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
-            evidence.answer_kind[nodes].any(),
+            evidence.answer_kind.take(nodes).any(),
             asked,
             found / max(asked, 1),
             max(len(question.entities) - asked, 0),
@@ -317,17 +329,24 @@ def order_of_argument(
     reading = evidence.reading
     named = np.zeros(len(reading.candidates), dtype=np.float32)
     np.maximum.at(named, reading.unit, evidence.asked_entities + evidence.titled)
-    asked = named[view.unit]
+    asked = named.take(view.unit).tolist()
     left = list(core)
-    first = max(left, key=lambda i: (asked[i] - 0.5 * view.names[left, i].any(), scores[i], -i))
+    document, p = view.document.tolist(), scores.tolist()
+    names = dict(zip(left, view.names.take(left, axis=0).tolist(), strict=True))
+    linked = dict(zip(left, view.linked.take(left, axis=0).tolist(), strict=True))
+
+    def opens(i: int) -> tuple[float, float, int]:
+        return asked[i] - 0.5 * any(names[other][i] for other in left), p[i], -i
+
+    first = max(left, key=opens)
     ordered = [first]
     left.remove(first)
     while left:
         last = ordered[-1]
 
         def closeness(i: int, last: int = last) -> tuple[bool, bool, float, int]:
-            leads = bool(view.names[ordered, i].any()) or bool(view.linked[ordered, i].any())
-            return bool(view.document[i] == view.document[last]), leads, float(scores[i]), -i
+            leads = any(names[other][i] or linked[other][i] for other in ordered)
+            return document[i] == document[last], leads, p[i], -i
 
         following = max(left, key=closeness)
         ordered.append(following)

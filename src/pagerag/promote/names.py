@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.promote.rows import Rows
+from pagerag.promote.rows import Documents, Rows, Title
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import Gazetteer
 from pagerag.text.questions import Question
@@ -25,159 +27,172 @@ Bools = NDArray[np.bool_]
 
 
 class Names:
-    """The entities of the pool, resolved within it."""
+    """The entities of the pool, resolved within it. Only those that can link or anchor get a column, in the order
+    in which they are first named, titles before all others: most names of a pool occur once."""
+
+    explicit: Floats  # n x E: the sentence names the entity itself
+    entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
+    own: Ints  # n: the entity that is the document's title, or -1
+    named: Floats  # n: how many entities the sentence names
+    asked: Bools  # E: the question names the entity
+    is_title: Bools  # E: the entity is the title of a document in the pool
 
     def __init__(
         self,
         rows: Rows,
+        documents: Documents,
         candidates: Sequence[Candidate],
         asked: Question,
         relations: Sequence[tuple[Relation, tuple[int, ...]]],
     ) -> None:
-        titles = [title[0] for title in rows.titles if title is not None and title[0]]
-        keys = [*chain.from_iterable(rows.entities), *asked.entities]
-        surfaces = [*chain.from_iterable(rows.surfaces), *asked.surfaces]
-        spelled = dict(zip(reversed(keys), reversed(surfaces), strict=True))  # the first spelling stands
-        capitals = [
-            key for key, surface in zip(keys, surfaces, strict=True) if len(key) <= 6 and surface.isupper()
-        ]
-        self.gazetteer = Gazetteer(titles, spelled, capitals)
-        self.display: dict[str, str] = {}
-        self.index: dict[str, int] = {}
-        self.titles = set(titles)
-        self.relations = relations
-        self.single: tuple[list[int], list[int], list[tuple[str, str]]] = ([], [], [])
-        for document, title in enumerate(rows.titles):
-            if title is not None and title[0]:
-                self._add(title[0], rows.title_names[document])
-        self.names_of = self._name_nodes(rows, candidates, spelled)
-        self.asked = self._asked(asked)
+        self._rows = rows
+        self._relations = relations
+        self._titles = [title for title in documents.titles if title.key]
+        keys = [analysis.entities[place] for analysis, place in rows.nodes]
+        surfaces = [analysis.surfaces[place] for analysis, place in rows.nodes]
+        self._mentions = list(chain.from_iterable(keys))
+        self._surfaces = list(chain.from_iterable(surfaces))
+        self._gazetteer = self._make_gazetteer(asked)
+        self._stands_for = self._resolve_short()
+        self._names_of: list[Sequence[str]] = self._resolved(keys)
+        mentioned = Counter(chain.from_iterable(self._names_of))
+        self._besides = self._name_besides(candidates, mentioned)
+        in_question = self._asked(asked)
+        anchors = {*in_question, *chain.from_iterable([self._ends(relation) for relation, _ in relations])}
+        titles = dict.fromkeys([title.key for title in self._titles])
+        linking = [name for name, count in mentioned.items() if count > 1 or name in anchors]
+        self._column = {name: column for column, name in enumerate(dict.fromkeys(chain(titles, linking)))}
+        self._lay_out(documents, in_question, len(titles))
+        self.has_singles = not self._column.keys() >= mentioned.keys()
 
-    def _name_nodes(
-        self, rows: Rows, candidates: Sequence[Candidate], spelled: dict[str, str]
-    ) -> list[dict[int, None]]:
-        """For each node the numbers of the entities that it names."""
-        resolve, titles_in, add = self.gazetteer.resolve, self.gazetteer.titles_in, self._add
-        short = self.gazetteer.short
-        index, display = self.index, self.display
-        known: dict[str, int] = {}
-        for key in dict.fromkeys(chain.from_iterable(rows.entities)):
-            name = resolve(key, spelled[key]) if key in short else key
-            place = index.get(name)
-            if place is None:
-                place = index[name] = len(index)
-                display[name] = spelled[key]
-            known[key] = place
-        number = known.__getitem__
-        named = [dict.fromkeys(map(number, keys)) for keys in rows.entities]
-        heads = self.gazetteer.heads
-        for node, tokens in enumerate(rows.tokens):
-            if not heads.isdisjoint(tokens):
-                for title in titles_in(tokens):
-                    named[node][self.index[title]] = None
-        for node, token in _rare_mentions(rows):
-            named[node][add(token, token)] = None
-        for node, given in _given_names(rows, candidates, self.relations).items():
+    def _make_gazetteer(self, asked: Question) -> Gazetteer:
+        mentions = [*self._mentions, *asked.entities]
+        surfaces = [*self._surfaces, *asked.surfaces]
+        capitals = [
+            key
+            for key, surface in zip(mentions, surfaces, strict=True)
+            if len(key) <= 6 and surface.isupper()
+        ]
+        return Gazetteer([title.key for title in self._titles], mentions, capitals)
+
+    def _resolve_short(self) -> dict[str, str]:
+        """The names that the sentences' mentions stand for, where those are short for another."""
+        resolve, mentions, surfaces = self._gazetteer.resolve, self._mentions, self._surfaces
+        short = self._gazetteer.short.intersection(mentions)
+        whole = {key: resolve(key, surfaces[mentions.index(key)]) for key in short}
+        return {key: name for key, name in whole.items() if key != name}
+
+    def _resolved(self, keys: list[tuple[str, ...]]) -> list[Sequence[str]]:
+        """For each node the names of what it mentions, each once."""
+        stands_for = self._stands_for
+        if not stands_for:
+            return list(keys)
+        short, whole = frozenset(stands_for), stands_for.get
+        return [
+            names if short.isdisjoint(names) else list(dict.fromkeys(map(whole, names, names)))
+            for names in keys
+        ]
+
+    def _name_besides(
+        self, candidates: Sequence[Candidate], mentioned: Counter[str]
+    ) -> list[tuple[str, str]]:
+        """Add rare words in text without capitals, and a backend's own entities; key and spelling of each."""
+        found = [(node, token, token) for node, token in _rare_mentions(self._rows)]
+        for node, given in _given_names(self._rows, candidates, self._relations).items():
             for surface in given:
                 key = name_key(surface)
                 if key:
-                    named[node][add(resolve(key, surface), surface)] = None
-        return named
+                    found.append((node, self._gazetteer.resolve(key, surface), surface))
+        for node, key, _ in found:
+            if key not in self._names_of[node]:
+                self._names_of[node] = [*self._names_of[node], key]
+                mentioned[key] += 1
+        return [(key, surface) for _, key, surface in found]
 
-    def _add(self, key: str, surface: str) -> int:
-        index = self.index.get(key)
-        if index is None:
-            index = self.index[key] = len(self.index)
-            self.display[key] = surface
-        return index
+    def _asked(self, asked: Question) -> set[str]:
+        """What the question may name: its own names, and any of its words in a row."""
+        names = map(self._gazetteer.resolve, asked.entities, asked.surfaces)
+        return {*names, *asked.runs}
 
-    def _asked(self, asked: Question) -> set[int]:
-        """The pool's entities that the question names: its own names, and pool names found in its words."""
-        found: set[int] = set()
-        for key, surface in zip(asked.entities, asked.surfaces, strict=True):
-            index = self.index.get(self.gazetteer.resolve(key, surface))
-            if index is not None:
-                found.add(index)
-        tokens = asked.tokens
-        least = 1 if asked.text == asked.text.lower() else 2
-        for start in range(len(tokens)):
-            for end in range(start + least, min(start + 8, len(tokens)) + 1):
-                index = self.index.get(" ".join(tokens[start:end]))
-                if index is not None:
-                    found.add(index)
-        return found
+    def _lay_out(self, documents: Documents, in_question: set[str], titles: int) -> None:
+        """The columns as arrays."""
+        column, rows = self._column, self._rows
+        width = max(len(column), 1)  # where nothing links: one column that nobody has
+        places = [
+            node * width + column[name]
+            for node, names in enumerate(self._names_of)
+            for name in names
+            if name in column
+        ]
+        alone = np.array(list(map(len, self._names_of)), dtype=np.float32)
+        self.explicit = np.zeros((len(rows), width), dtype=np.float32)
+        self.explicit.ravel()[places] = 1.0
+        alone -= np.add.reduce(self.explicit, axis=1)
+        self.explicit.ravel()[[node * width + column[key] for node, key in _titles_in(rows, documents)]] = 1.0
+        self.named = alone + np.add.reduce(self.explicit, axis=1)
+        self.own = np.array([column.get(title.key, -1) for title in documents.titles]).take(rows.document)
+        self.entity = self.explicit.copy()
+        titled = (self.own >= 0).nonzero()[0]
+        self.entity[titled, self.own.take(titled)] = 1.0
+        self.asked = np.zeros(width, dtype=np.bool_)
+        self.asked[[column[name] for name in in_question if name in column]] = True
+        self.is_title = np.zeros(width, dtype=np.bool_)
+        self.is_title[:titles] = True
 
-    def incidence(self, rows: Rows, document: Ints) -> tuple[Floats, Floats, Ints, Floats]:
-        """Which node names which entity; the same with each document's title added; the title's entity; how
-        many entities each node names.
+    def singles(self) -> Iterator[tuple[int, str, str]]:
+        """(node, key, display name) of the entities that have no column, node by node."""
+        for node, names in enumerate(self._names_of):
+            for name in names:
+                if name not in self._column:
+                    yield node, name, self._display[name]
 
-        Only entities that can link or anchor get a column: most names of a pool occur once.
-        """
-        count = len(rows.unit)
-        sizes = list(map(len, self.names_of))
-        flat = np.fromiter(chain.from_iterable(self.names_of), dtype=np.int64, count=sum(sizes))
-        nodes = np.arange(count).repeat(sizes)
-        links = np.bincount(flat, minlength=len(self.index)) > 1
-        titles = [self.index[title[0]] if title is not None and title[0] else -1 for title in rows.titles]
-        anchors = [title for title in titles if title >= 0]
-        anchors += self.asked
-        for relation in self.relations:
-            anchors += [end for end in self._ends(relation[0]) if end is not None]
-        links[anchors] = True
-        linking = links.nonzero()[0]
-        column = np.full(len(links) + 1, -1, dtype=np.int64)  # the last is for documents without a title
-        column[linking] = np.arange(len(linking))
-        place = column.take(flat)
-        keep = place >= 0
-        explicit = np.zeros((count, max(len(linking), 1)), dtype=np.float32)
-        explicit[nodes[keep], place[keep]] = 1.0
-        own = column.take(titles).take(document)
-        entity = explicit.copy()
-        titled = (own >= 0).nonzero()[0]
-        entity[titled, own.take(titled)] = 1.0
-        pairs = list(self.display.items())
-        alone = ~keep
-        self.single = (nodes[alone].tolist(), flat[alone].tolist(), pairs)
-        self.display = dict(map(pairs.__getitem__, linking.tolist()))
-        self.index = dict(zip(self.display, range(len(linking)), strict=True))
-        self.asked = {int(column[place]) for place in self.asked}
-        if self.relations:
-            self.names_of = [
-                {int(column[name]): None for name in ids if links[name]} for ids in self.names_of
-            ]
-        return explicit, entity, own, np.array(sizes, dtype=np.float32)
+    @cached_property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The keys and the display names of the entities that have a column. Only traces ask for them."""
+        return tuple(self._column), tuple([self._display[name] for name in self._column])
 
-    def asked_mask(self) -> Bools:
-        mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[list(self.asked)] = True
-        return mask
+    @cached_property
+    def _display(self) -> dict[str, str]:
+        """How each entity is first spelled."""
+        spelled = [(title.key, title.name) for title in self._titles]
+        mentions = [self._stands_for.get(key, key) for key in self._mentions]
+        spelled += [*zip(mentions, self._surfaces, strict=True), *self._besides]
+        return dict(reversed(spelled))
 
-    def title_mask(self) -> Bools:
-        mask = np.zeros(max(len(self.index), 1), dtype=np.bool_)
-        mask[[self.index[title] for title in self.titles]] = True
-        return mask
-
-    def stated(self, rows: Rows) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
+    def stated(self) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
         """The given relations whose two ends the pool names, with the nodes that state each."""
         found = []
-        for relation, units in self.relations:
-            head, tail = self._ends(relation)
-            if head is None or tail is None or head == tail:
+        for relation, units in self._relations:
+            ends = [self._column[end] for end in self._ends(relation) if end in self._column]
+            if len(ends) < 2 or ends[0] == ends[1]:
                 continue
-            nodes = tuple(
-                node
-                for node, unit in enumerate(rows.unit)
-                if unit in units and (head in self.names_of[node] or tail in self.names_of[node])
-            )
-            found.append((head, tail, relation, nodes))
+            named = np.logical_or.reduce(self.explicit[:, ends], axis=1).tolist()
+            unit = self._rows.unit.tolist()
+            nodes = tuple([node for node, names in enumerate(named) if names and unit[node] in units])
+            found.append((ends[0], ends[1], relation, nodes))
         return tuple(found)
 
-    def _ends(self, relation: Relation) -> tuple[int | None, int | None]:
-        return self._find(relation.head), self._find(relation.tail)
+    def _ends(self, relation: Relation) -> list[str]:
+        """The names at the relation's two ends."""
+        keys = ((name_key(end), end) for end in (relation.head, relation.tail))
+        return [self._gazetteer.resolve(key, end) for key, end in keys if key]
 
-    def _find(self, surface: str) -> int | None:
-        key = name_key(surface)
-        return self.index.get(self.gazetteer.resolve(key, surface)) if key else None
+
+def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
+    """(node, key) of the titles of two words or more that stand in a sentence's words, whatever their case."""
+    titles: dict[str, list[Title]] = {}
+    for title in documents.titles:
+        if title.parts:
+            titles.setdefault(title.parts[0], []).append(title)
+    heads = frozenset(titles)
+    found: list[tuple[int, str]] = []
+    for node, tokens in enumerate(rows.tokens):
+        if not heads.isdisjoint(tokens):
+            for place in [place for place, token in enumerate(tokens) if token in heads]:
+                for title in titles[tokens[place]]:
+                    if tokens[place : place + len(title.parts)] == title.parts:
+                        found.append((node, title.key))  # noqa: PERF401  (three levels deep)
+    return found
 
 
 def stated_by(
@@ -200,7 +215,7 @@ def stated_by(
 
 def _rare_mentions(rows: Rows) -> list[tuple[int, str]]:
     """In text without capitals, words that a few units share stand in for names."""
-    caseless = [node for node, flag in enumerate(rows.flags) if flag & _CASELESS]
+    caseless = (rows.flags & _CASELESS).nonzero()[0].tolist()
     if not caseless:
         return []
     seen: dict[str, int] = {}
@@ -232,7 +247,7 @@ def _given_names(
     if not surfaces:
         return given
     nodes: dict[int, list[int]] = {}
-    for node, unit in enumerate(rows.unit):
+    for node, unit in enumerate(rows.unit.tolist()):
         nodes.setdefault(unit, []).append(node)
     for index, names in surfaces.items():
         own = nodes.get(index, [])

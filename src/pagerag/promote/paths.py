@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pagerag.promote import score
 from pagerag.promote.graph import Links
-from pagerag.promote.reading import Reading
+from pagerag.promote.reading import MAX_NODES, Reading
 from pagerag.promote.weights import Weights
 
 __all__ = ["BEAM", "MAX_UNITS", "Hypothesis", "Paths", "expand_paths"]
@@ -24,6 +24,7 @@ BEAM = 24
 """How many paths of each length live on. Work is BEAM x nodes per hop, whatever the pool."""
 
 Floats = NDArray[Any]
+_BITS: NDArray[np.int64] = np.left_shift(4, np.arange(MAX_NODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,10 @@ class Paths:
 
     def best_by_length(self) -> list[float]:
         """The best score of a path of one, two, ... sentences; that of the next shorter where there is none."""
-        first = dict(zip(self.length[::-1].tolist(), self.score[::-1].tolist(), strict=True))
+        lengths = self.length.tolist()
         best: list[float] = []
         for units in range(1, MAX_UNITS + 1):
-            best.append(first[units] if units in first else best[-1])
+            best.append(float(self.score[lengths.index(units)]) if units in lengths else best[-1])
         return best
 
     def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -110,11 +111,13 @@ def expand_paths(
     # What each sentence covers of the question: its words by their share of idf, then its relations.
     worth, covers = _question_parts(reading, signals, w)
     codes = _codes(reading)
-    steps = np.empty((3, n * n), dtype=np.float32)
-    steps[0], steps[1], steps[2] = links.score.ravel(), links.pair_coh.ravel(), links.noise.ravel()
+    squares = np.empty((4, n, n), dtype=np.float32)  # what each step adds to the sums along a path
+    squares[0], squares[1], squares[2], squares[3] = relevance, links.score, links.pair_coh, links.noise
+    steps = squares.reshape(4, n * n)
 
     start = np.argsort(-seeds, kind="stable")[: max(beam, 1)]
-    nodes = start[:, None]
+    nodes = np.full((len(start), MAX_UNITS), -1, dtype=np.int64)
+    nodes[:, 0] = last = start
     sums = np.zeros((4, len(start)), dtype=np.float32)  # along each path: relevance, edge, pair_coh, noise
     sums[0] = relevance.take(start)
     code, covered = codes.take(start), covers.take(start, axis=0)
@@ -123,10 +126,9 @@ def expand_paths(
         found.append((nodes, sums, aligned, code))
         if units == max_units:
             break
-        last = nodes[:, -1]
         step = links.score.take(last, axis=0)
         if units > 1:  # no sentence twice; the last one has no link with itself
-            step.ravel()[np.arange(0, len(nodes) * n, n)[:, None] + nodes[:, :-1]] = -np.inf
+            step.ravel()[np.arange(0, len(nodes) * n, n)[:, None] + nodes[:, : units - 1]] = -np.inf
         # what the next sentence would add to the question's words and relations
         guess = ((1.0 - covered) * worth) @ covers.T
         guess += step
@@ -141,11 +143,11 @@ def expand_paths(
             break
         row, nxt = np.divmod(chosen, n)
         sums = sums.take(row, axis=1)
-        sums[0] += relevance.take(nxt)
-        sums[1:] += steps.take(last.take(row) * n + nxt, axis=1)
+        sums += steps.take(last.take(row) * n + nxt, axis=1)
         code = code.take(row) | codes.take(nxt)
         covered = np.maximum(covered.take(row, axis=0), covers.take(nxt, axis=0))
-        nodes = np.concatenate([nodes.take(row, axis=0), nxt[:, None]], axis=1)
+        nodes = nodes.take(row, axis=0)
+        nodes[:, units] = last = nxt
     return _ranked(found, w, paragraph)
 
 
@@ -155,7 +157,7 @@ def _codes(reading: Reading) -> NDArray[np.int64]:
     Below it are two bits that say what a path needs to bridge: the sentence names a question entity (1),
     carries a signal of a relation that is asked for (2). Questions of other forms have no bridge.
     """
-    codes = np.left_shift(4, np.arange(len(reading)))
+    codes = _BITS[: len(reading)].copy()
     if reading.question.form == "bridge":
         anchored = np.logical_or.reduce(reading.entity.take(reading.asked_places, axis=1), axis=1)
         signalled = (reading.relations & reading.question.relations) != 0
@@ -182,21 +184,23 @@ def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floa
     return worth, covers
 
 
+@lru_cache(maxsize=64)
+def _lengths(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
+    """How many sentences and how many links (1 at least) each path has, where there are ``sizes`` of one, two, ...
+    sentences. Kept, because most pools fill the beam."""
+    lengths = np.arange(1, len(sizes) + 1)
+    return lengths.repeat(sizes), np.maximum(lengths - 1, 1).astype(np.float32).repeat(sizes)
+
+
 def _ranked(
     found: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]], w: Weights, paragraph: bool
 ) -> Paths:
     """All paths in one table, best first, each set of sentences once."""
-    sizes = [len(part[0]) for part in found]
-    nodes = np.full((sum(sizes), MAX_UNITS), -1, dtype=np.int64)
-    at = 0
-    for members, _, _, _ in found:
-        nodes[at : at + len(members), : members.shape[1]] = members
-        at += len(members)
-    lengths = np.arange(1, len(found) + 1)
-    length = lengths.repeat(sizes)
+    sizes = tuple([len(part[0]) for part in found])
     costs = [score.length_cost(edges, w, paragraph=paragraph) for edges in range(len(found))]
     cost = np.array(costs, dtype=np.float32).repeat(sizes)
-    edges = np.maximum(lengths - 1, 1).astype(np.float32).repeat(sizes)
+    length, edges = _lengths(sizes)
+    nodes = np.concatenate([part[0] for part in found])
     relevance, edge, coh, noise = np.concatenate([part[1] for part in found], axis=1)
     aligned = np.concatenate([part[2] for part in found])
     code = np.concatenate([part[3] for part in found])

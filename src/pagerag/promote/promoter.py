@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pagerag.promote.result import Promotion
 from pagerag.promote.strategy import FormulaStrategy, Strategy
 from pagerag.promote.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
-from pagerag.text.analysis import Analysis, Analyzer
+from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -127,7 +128,9 @@ class Promoter:
     def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
         """Read one unit ahead of time, to be passed to ``promote(analyses=...)``."""
         text = candidate if isinstance(candidate, str) else candidate.text
-        return self.analyzer.analyze(text, whole=mode != "document")
+        analysis = self.analyzer.analyze(text, whole=mode != "document")
+        codes_of([analysis])  # what every promotion of the unit needs is made ahead of time as well
+        return analysis
 
     def promote(
         self,
@@ -387,8 +390,10 @@ def _counted(count: TokenCounter, candidate: Candidate) -> int:
 def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
     """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
     as given where there is none, because then the place is the retriever's only word."""
-    if all(candidate.score is None for candidate in candidates):
-        return list(range(len(candidates)))
+    scores = [candidate.score for candidate in candidates]
+    known = [score for score in scores if score is not None]
+    if not known or (len(known) == len(scores) and all(map(gt, known, known[1:]))):
+        return list(range(len(candidates)))  # best first already, as most pools come
 
     def key(place: int) -> tuple[bool, float, str, str, str]:
         candidate = candidates[place]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promote.names import Names, stated_by
-from pagerag.promote.rows import MAX_NODES, Rows, Words, narrow
+from pagerag.promote.rows import MAX_NODES, Documents, Rows, Sentences, Words, narrow
 from pagerag.text.analysis import Analysis
+from pagerag.text.codes import question_codes
 from pagerag.text.questions import Question
 from pagerag.units import Candidate, Relation
 
@@ -41,16 +42,15 @@ class Reading:
     relations: Ints  # n: relation cues as bits
     flags: Ints  # n: see Analysis.flags
     query_count: Floats  # n x Q: the sentence or its title (1), or both (2), have the question token
+    query_has: Floats  # n x Q: whether either has it
     query_own: Bools  # n x Q: the sentence itself, without its title, has the token
     query_stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: idf of each question token over the nodes
     idf_total: float  # its sum, never 0
-    names: tuple[str, ...]  # E: display name of each entity that two sentences, a title or the question share
-    keys: tuple[str, ...]  # E: key
+    entities: Names  # E: who the entities are that two sentences, a title or the question share
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
     named: Floats  # n: how many entities the sentence names, those that nothing else names included
-    single: tuple[list[int], list[int], list[tuple[str, str]]]  # see ``singles``
     own: Ints  # n: the entity that is the document's title, or -1
     asked: Bools  # E: the question names the entity
     asked_places: NDArray[np.intp]  # which those are
@@ -66,8 +66,17 @@ class Reading:
 
     def singles(self) -> Iterator[tuple[int, str, str]]:
         """(node, key, display name) of the entities that a single sentence names."""
-        nodes, names, pairs = self.single
-        return ((node, *pairs[name]) for node, name in zip(nodes, names, strict=True))
+        return self.entities.singles()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """E: display name of each entity."""
+        return self.entities.columns[1]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """E: key of each entity."""
+        return self.entities.columns[0]
 
 
 def read_pool(
@@ -80,44 +89,39 @@ def read_pool(
 ) -> Reading:
     """Read the pool for a question. ``units`` are the places of the candidates that take part, ``analyses``
     theirs. ``prior`` (one value per candidate) helps to choose when there are too many sentences."""
-    rows = Rows(candidates, analyses, units)
-    keep = narrow(rows, asked, prior)
-    if keep is not None:
-        rows = rows.take(keep)
-    columns = (rows.unit, rows.sentence, rows.document, rows.place, rows.relations, rows.flags)
-    unit, sentence, document, place, cues, flags = np.array(columns, dtype=np.int64)
-    words = Words(rows, document, asked.tokens)
-    names = Names(rows, candidates, asked, stated_by(candidates, relations))
-    explicit, entity, own, named = names.incidence(rows, document)
-    asked_mask = names.asked_mask()
+    documents = Documents(candidates, units)
+    sentences = Sentences(analyses, documents, question_codes(asked.tokens))
+    keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
+    rows = Rows(candidates, analyses, units, sentences, keep)
+    words = Words(rows, sentences, documents)
+    named = Names(rows, documents, candidates, asked, stated_by(candidates, relations))
     return Reading(
         question=asked,
         candidates=candidates,
-        unit=unit,
-        sentence=sentence,
-        spans=tuple(rows.spans),
-        document=document,
-        place=place,
-        tokens=tuple(rows.tokens),
+        unit=rows.unit,
+        sentence=rows.sentence,
+        spans=rows.spans,
+        document=rows.document,
+        place=rows.place,
+        tokens=rows.tokens,
         size=words.size,
-        relations=cues,
-        flags=flags,
+        relations=rows.relations,
+        flags=rows.flags,
         query_count=words.count,
-        query_own=words.own,
+        query_has=words.has,
+        query_own=rows.own,
         query_stem=words.stem,
         idf=words.idf,
         idf_total=max(float(words.idf.sum()), 1e-9),
-        names=tuple(names.display.values()),
-        keys=tuple(names.display),
-        explicit=explicit,
-        entity=entity,
-        named=named,
-        single=names.single,
-        own=own,
-        asked=asked_mask,
-        asked_places=asked_mask.nonzero()[0],
-        is_title=names.title_mask(),
+        entities=named,
+        explicit=named.explicit,
+        entity=named.entity,
+        named=named.named,
+        own=named.own,
+        asked=named.asked,
+        asked_places=named.asked.nonzero()[0],
+        is_title=named.is_title,
         title_share=words.title_share,
-        stated=names.stated(rows),
+        stated=named.stated(),
         overlap=words.overlap,
     )

@@ -1,21 +1,21 @@
-"""The pool's sentences as parallel lists, and its words as numbers: what the reading is made from."""
+"""The pool's sentences as arrays, and its words as numbers: what the reading is made from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.text.analysis import Analysis
-from pagerag.text.gazetteer import title_keys
-from pagerag.text.questions import Question
+from pagerag.text.analysis import Analysis, codes_of
+from pagerag.text.codes import word_codes
+from pagerag.text.gazetteer import title_keys, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
 
-__all__ = ["MAX_NODES", "Rows", "Words", "narrow", "title_reading"]
+__all__ = ["MAX_NODES", "Documents", "Rows", "Sentences", "Title", "Words", "narrow", "title_reading"]
 
 MAX_NODES = 36
 """How many sentences take part in the graph. Larger pools are narrowed to the most relevant sentences and
@@ -23,176 +23,213 @@ those that name another document, so that the work is bounded whatever the pool.
 train files 36 did as well as 240."""
 
 _LONGEST_TITLE = 300  # characters; what is longer is no title
-_STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+class Title:
+    """A document's title, read. The key is empty where there is no title, or nothing to tell it by."""
+
+    __slots__ = ("key", "name", "parts", "size", "words")
+
+    def __init__(self, title: str) -> None:
+        self.name = title[:_LONGEST_TITLE]
+        self.key = title_keys(self.name)[0]
+        tokens = tokenize(self.name)
+        self.words = word_codes(tokens)
+        self.size = len(set(tokens))
+        self.parts = title_parts(self.key)[0]  # the words of the key, where there are several
+
+
 @lru_cache(maxsize=1 << 14)
-def title_reading(title: str) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """A title's keys and tokens. Kept, because an index has few titles and they come again and again."""
-    title = title[:_LONGEST_TITLE]
-    return title_keys(title), tuple(tokenize(title))
+def title_reading(title: str) -> Title:
+    """Kept, because an index has few titles and they come again and again."""
+    return Title(title)
 
 
-class Rows:
-    """The nodes as parallel lists, while they are being gathered."""
+_UNTITLED = Title("")
 
-    __slots__ = (
-        "document", "entities", "flags", "place", "relations", "sentence", "spans", "surfaces", "title_names",
-        "title_tokens", "titles", "tokens", "unit",
-    )  # fmt: skip
 
-    def __init__(
-        self, candidates: Sequence[Candidate], analyses: Sequence[Analysis], units: Sequence[int]
-    ) -> None:
-        self.unit: list[int] = []
-        self.sentence: list[int] = []
-        self.spans: list[tuple[int, int]] = []
-        self.document: list[int] = []
-        self.place: list[int] = []
-        self.tokens: list[tuple[str, ...]] = []
-        self.entities: list[tuple[str, ...]] = []
-        self.surfaces: list[tuple[str, ...]] = []
-        self.relations: list[int] = []
-        self.flags: list[int] = []
-        documents: dict[str, int] = {}
-        self.titles: list[tuple[str, str] | None] = []
-        self.title_tokens: list[tuple[str, ...]] = []
-        self.title_names: list[str] = []
-        for index, analysis in zip(units, analyses, strict=True):
+class Documents:
+    """The documents of the units that take part: a title each, and which unit is of which."""
+
+    __slots__ = ("of", "titles")
+
+    def __init__(self, candidates: Sequence[Candidate], units: Sequence[int]) -> None:
+        number: dict[str, int] = {}
+        self.of: list[int] = []
+        self.titles: list[Title] = []
+        for index in units:
             candidate = candidates[index]
-            document = documents.setdefault(candidate.document, len(documents))
+            document = number.setdefault(candidate.document, len(number))
             if document == len(self.titles):
-                keys, tokens = title_reading(candidate.title) if candidate.title else (None, ())
-                self.titles.append(keys)
-                self.title_tokens.append(tokens)
-                self.title_names.append(candidate.title[:_LONGEST_TITLE] if candidate.title else "")
-            size = len(analysis)
-            first = candidate.position if candidate.position is not None else index
-            self.unit += [index] * size
-            self.sentence += range(size)
-            self.spans += analysis.spans
-            self.document += [document] * size
-            # Sentences of one chunk follow each other; the next chunk of the same document comes after.
-            self.place += [first] if analysis.whole else range(first * 100_000, first * 100_000 + size)
-            self.tokens += analysis.tokens
-            self.entities += analysis.entities
-            self.surfaces += analysis.surfaces
-            self.relations += analysis.relations
-            self.flags += analysis.flags
-
-    def take(self, keep: list[int]) -> Rows:
-        """The same documents with only the nodes in ``keep``."""
-        rows = object.__new__(Rows)
-        rows.titles, rows.title_tokens, rows.title_names = self.titles, self.title_tokens, self.title_names
-        for name in Rows.__slots__:
-            if not name.startswith("title"):
-                setattr(rows, name, list(map(getattr(self, name).__getitem__, keep)))
-        return rows
+                self.titles.append(title_reading(candidate.title) if candidate.title else _UNTITLED)
+            self.of.append(document)
 
 
-def narrow(rows: Rows, asked: Question, prior: Floats | None) -> list[int] | None:
-    """The nodes that take part in a pool with too many sentences: each unit's best, then the best of the rest.
+class Sentences:
+    """All sentences of the units that take part, one after the other, and the question's words in them."""
+
+    __slots__ = ("document", "own", "owner", "repeats", "sizes", "stem", "title", "title_stem", "words")
+
+    owner: Ints  # S: place of the unit among those that take part
+    document: Ints  # S
+    sizes: list[int]  # S: how many tokens
+    repeats: bool  # a unit says something twice
+    words: Ints  # the codes of the tokens
+    own: Bools  # S x Q: the sentence has the question token
+    stem: Bools  # S x Q: it has a word with the token's stem
+    title: Bools  # documents x Q: the title has the question token
+    title_stem: Bools  # documents x Q
+
+    def __init__(self, analyses: Sequence[Analysis], documents: Documents, asked: Ints) -> None:
+        units = codes_of(analyses)
+        self.repeats = any(unit.repeats for unit in units)
+        titles = documents.titles
+        self.owner = np.arange(len(units)).repeat(list(map(len, analyses)))
+        self.document = np.array(documents.of).take(self.owner)
+        self.sizes = list(chain.from_iterable([unit.sizes for unit in units]))
+        words = np.concatenate([*[unit.words for unit in units], *[title.words for title in titles]], axis=1)
+        # [half, q, t]: the token t, or its stem (the other half), is the question's q; then t's row in a table
+        # of the sentences and the titles
+        hits = (words[:, None] == asked[:, :, None]).ravel().nonzero()[0]
+        at, place = np.divmod(hits, max(words.shape[1], 1))
+        half, column = np.divmod(at, max(asked.shape[1], 1))
+        rows = [*self.sizes, *[title.words.shape[1] for title in titles]]
+        marks = np.zeros((2, len(rows), asked.shape[1]), dtype=np.bool_)
+        marks[half, np.arange(len(rows)).repeat(rows).take(place), column] = True
+        self.own, self.stem = marks[:, : len(self.sizes)]
+        self.title, self.title_stem = marks[:, len(self.sizes) :]
+        self.words = words[0, : sum(self.sizes)]
+
+
+def narrow(
+    sentences: Sentences, analyses: Sequence[Analysis], documents: Documents, prior: Floats | None
+) -> list[int] | None:
+    """The sentences that take part in a pool with too many: each unit's best, then the best of the rest.
 
     A sentence counts by the question's words in it and its title, by what the retriever said of its unit
-    (``prior``), and by whether it names another document of the pool: a bridge often has no word of the
-    question.
+    (``prior``, one value per unit), and by whether it names another document of the pool: a bridge often has
+    no word of the question.
     """
-    total = len(rows.unit)
+    total = len(sentences.owner)
     if total <= MAX_NODES:
         return None
-    wanted = frozenset(asked.tokens)
-    titles = [len(wanted.intersection(tokens)) for tokens in rows.title_tokens]
-    keys = frozenset([title[0] for title in rows.titles if title is not None])
-    own = [title[0] if title is not None else "" for title in rows.titles]
-    relevance = [
-        len(wanted.intersection(row))
-        + titles[document]
-        + (
-            0.0
-            if keys.isdisjoint(names)
-            else 1.5 * any(key in keys and key != own[document] for key in names)
-        )
-        for row, names, document in zip(rows.tokens, rows.entities, rows.document, strict=True)
-    ]
-    worth = np.array(relevance, dtype=np.float32)
+    found = np.add.reduce(sentences.own, axis=1, dtype=np.float32)
+    worth = found + np.add.reduce(sentences.title, axis=1, dtype=np.float32).take(sentences.document)
+    worth[_leading(analyses, documents, sentences.document.tolist())] += 1.5
     if prior is not None:
-        worth += 2.0 * prior.take(rows.unit)
+        worth += (2.0 * prior).take(sentences.owner)
     ranked = np.argsort(-worth, kind="stable").tolist()
     # Boilerplate that a unit repeats counts once, and every unit is heard before any is heard twice. A later
     # value of a key replaces an earlier one, so that from the last to the first the best of each stands.
     ranked.reverse()
-    said = dict(zip([(rows.unit[i], rows.tokens[i]) for i in ranked], ranked, strict=True))
-    if len(said) < total:
-        best = set(said.values())
+    owner = sentences.owner.tolist()
+    if sentences.repeats:
+        tokens = list(chain.from_iterable([analysis.tokens for analysis in analyses]))
+        best = set({(owner[i], tokens[i]): i for i in ranked}.values())
         ranked = [i for i in ranked if i in best]
-    first = set(dict(zip(map(rows.unit.__getitem__, ranked), ranked, strict=True)).values())
+    first = set(dict(zip(map(owner.__getitem__, ranked), ranked, strict=True)).values())
     ranked.reverse()
     ordered = [i for i in ranked if i in first] + [i for i in ranked if i not in first]
     return sorted(ordered[:MAX_NODES])
 
 
-class Words:
-    """Which sentence and which title has which word, and which of them are the question's."""
+def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[int]) -> list[int]:
+    """The sentences that name the title of another document, counted through all units."""
+    keys = frozenset([title.key for title in documents.titles])
+    named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
+    own = [title.key for title in documents.titles]
+    return [
+        place
+        for place, names in enumerate(named)
+        if not keys.isdisjoint(names) and len(keys.intersection(names)) > (own[document[place]] in names)
+    ]
 
-    __slots__ = ("count", "idf", "overlap", "own", "size", "stem", "title_share")
+
+class Rows:
+    """The nodes: the sentences that take part, as arrays and lists of the same length."""
+
+    __slots__ = (
+        "document", "flags", "nodes", "own", "place", "relations", "sentence", "sizes", "spans", "stem", "tokens",
+        "unit", "words",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        analyses: Sequence[Analysis],
+        units: Sequence[int],
+        sentences: Sentences,
+        keep: list[int] | None,
+    ) -> None:
+        owner, self.sizes, self.words = sentences.owner, sentences.sizes, sentences.words
+        self.document, self.own, self.stem = sentences.document, sentences.own, sentences.stem
+        within = list(chain.from_iterable([range(len(analysis)) for analysis in analyses]))
+        if keep is not None:
+            kept = np.zeros(len(owner), dtype=np.bool_)
+            kept[keep] = True
+            self.words = self.words[kept.repeat(self.sizes)]
+            self.sizes = list(map(self.sizes.__getitem__, keep))
+            within = list(map(within.__getitem__, keep))
+            owner, self.document = owner.take(keep), self.document.take(keep)
+            self.own, self.stem = self.own.take(keep, axis=0), self.stem.take(keep, axis=0)
+        first = []
+        for index, analysis in zip(units, analyses, strict=True):
+            position = candidates[index].position
+            place = index if position is None else position
+            # Sentences of one chunk follow each other; the next chunk of the same document comes after.
+            first.append(place if analysis.whole else place * 100_000)
+        self.unit: Ints = np.array(units, dtype=np.int64).take(owner)
+        self.sentence: Ints = np.array(within, dtype=np.int64)
+        self.place: Ints = np.array(first, dtype=np.int64).take(owner) + self.sentence
+        self.nodes = list(zip(map(analyses.__getitem__, owner.tolist()), within, strict=True))
+        self.spans = tuple([analysis.spans[place] for analysis, place in self.nodes])
+        self.tokens = tuple([analysis.tokens[place] for analysis, place in self.nodes])
+        cues = [analysis.relations[place] for analysis, place in self.nodes]
+        flags = [analysis.flags[place] for analysis, place in self.nodes]
+        self.relations: Ints
+        self.flags: Ints
+        self.relations, self.flags = np.array((cues, flags), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+class Words:
+    """What the nodes have of the question's words, and what words they have in common."""
+
+    __slots__ = ("count", "has", "idf", "overlap", "size", "stem", "title_share")
 
     count: Floats  # n x Q: the sentence has the question token (1), its title has it as well (2)
-    own: Bools  # n x Q: the sentence itself has it
+    has: Floats  # n x Q: whether either has it
     stem: Bools  # n x Q: the sentence or its title has a word with the token's stem
     idf: Floats  # Q: over the nodes
     size: Floats  # n: |set(Tok(s))|
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
     title_share: Floats  # n: share of the title's words that the question has
 
-    def __init__(self, rows: Rows, document: NDArray[np.int64], tokens: tuple[str, ...]) -> None:
-        titles = len(rows.title_tokens)
-        lists = [*rows.title_tokens, *rows.tokens]
-        flat = list(chain.from_iterable(lists))
-        asked = dict.fromkeys(tokens)
-        width = len(asked)
-        # the question's own words come first, so that theirs are the first columns; the others are told in one
-        # pass by where each first stands, and then numbered without gaps
-        place = dict(zip(asked, range(width), strict=True))
-        stands = np.fromiter(map(place.setdefault, flat, count(width)), dtype=np.intp, count=len(flat))
-        opens = np.zeros(width + len(flat), dtype=np.bool_)
-        opens[:width] = True
-        opens[stands] = True
-        number = np.add.accumulate(opens, dtype=np.intp) - 1
-        column = number.take(stands)
-        row = np.arange(len(lists)).repeat(list(map(len, lists)))
-        has = np.zeros((len(lists), max(len(place), 1)), dtype=np.float32)
-        has[row, column] = 1.0
-        mine = has[titles:]
-        sizes = np.add.reduce(has, axis=1)
-        self.size = sizes[titles:]
-        self.overlap = mine @ mine.T
-        self.own = mine[:, :width] > 0.0
-        self.count = mine[:, :width] + has[:titles, :width].take(document, axis=0)
-        seen = np.add.reduce(self.count > 0.0, axis=0)
-        self.idf = (np.log((1.0 + len(mine)) / (1.0 + seen)) + 1.0).astype(np.float32)
-        of_title = np.add.reduce(has[:titles, :width], axis=1) / np.maximum(sizes[:titles], 1.0)
-        self.title_share = of_title.take(document)
-        self.stem = self._stems(has, place, number, asked, titles, document)
+    def __init__(self, rows: Rows, sentences: Sentences, documents: Documents) -> None:
+        document = rows.document
+        self.count = np.add(rows.own, sentences.title.take(document, axis=0), dtype=np.float32)
+        self.has = (self.count > 0.0).astype(np.float32)
+        self.stem = rows.stem | sentences.title_stem.take(document, axis=0)
+        seen = np.add.reduce(self.has, axis=0, dtype=np.float64)
+        self.idf = (np.log((1.0 + len(rows)) / (1.0 + seen)) + 1.0).astype(np.float32)
+        sizes = np.array([title.size or 1 for title in documents.titles], dtype=np.float32)
+        self.title_share = (np.add.reduce(sentences.title, axis=1, dtype=np.float32) / sizes).take(document)
+        self.overlap = _overlap(rows.words, rows.sizes)
+        self.size = self.overlap.diagonal().copy()
 
-    def _stems(
-        self,
-        has: Floats,
-        place: dict[str, int],
-        number: NDArray[np.intp],
-        asked: dict[str, None],
-        titles: int,
-        document: NDArray[np.int64],
-    ) -> Bools:
-        heads: dict[str, list[int]] = {}
-        for column, token in enumerate(asked):
-            heads.setdefault(token[:_STEM], []).append(column)
-        letters = {head[0] for head in heads if head}  # most words fail at the first letter
-        alike = [word for word in place if word[0] in letters and word[:_STEM] in heads]
-        near = np.zeros((len(alike), len(asked)), dtype=np.float32)
-        for line, word in enumerate(alike):
-            near[line, heads[word[:_STEM]]] = 1.0
-        found = has.take(number[[place[word] for word in alike]], axis=1) @ near
-        return np.asarray((found[titles:] + found.take(document, axis=0)) > 0.0)
+
+def _overlap(words: Ints, sizes: list[int]) -> Floats:
+    """|Tok(s_i) ∩ Tok(s_j)|: a column for each word that stands there, and the product of the rows."""
+    order = words.argsort()
+    ordered = words.take(order)
+    column = np.zeros(len(words), dtype=np.intp)
+    np.add.accumulate(ordered[1:] != ordered[:-1], out=column[1:])
+    has = np.zeros((len(sizes), int(column[-1]) + 1 if len(words) else 1), dtype=np.float32)
+    has[np.arange(len(sizes)).repeat(sizes).take(order), column] = 1.0
+    return has @ has.T

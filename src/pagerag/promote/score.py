@@ -56,21 +56,20 @@ def sentence_relevance(
     overlap: ArrayLike,
     w: Weights,
     retrieved: ArrayLike = 0.0,
-    similarity: ArrayLike = 0.0,
-    support: ArrayLike = 0.0,
+    similarity: ArrayLike | None = None,
+    support: ArrayLike | None = None,
 ) -> Array:
     """sent_rel(q, s) = Clamp(w_l Lex(q, s) + w_e ent_overlap(q, s)) (A.2, sentence-relevance).
 
     Beyond the paper, and each with a weight of its own: the retriever's normalised score, the similarity
     of vectors, and a support encoder's judgement, where they are given.
     """
-    return clamp(
-        w.w_lex * np.asarray(lex)
-        + w.w_ent * np.asarray(overlap)
-        + w.w_ret * np.asarray(retrieved)
-        + w.w_vec * np.asarray(similarity)
-        + w.w_sup * np.asarray(support)
-    )
+    total = w.w_lex * np.asarray(lex) + w.w_ent * np.asarray(overlap) + w.w_ret * np.asarray(retrieved)
+    if similarity is not None:
+        total = total + w.w_vec * np.asarray(similarity)
+    if support is not None:
+        total = total + w.w_sup * np.asarray(support)
+    return clamp(total)
 
 
 def literal_bonus(literal: ArrayLike, w: Weights) -> Array:
@@ -155,8 +154,8 @@ def edge_score(
     hub: ArrayLike,
     noisy: ArrayLike,
     w: Weights,
-    asked: ArrayLike = 0.0,
-    names: ArrayLike = 0.0,
+    asked: ArrayLike | None = None,
+    names: ArrayLike | None = None,
 ) -> Array:
     """edge(e, q) = α edge_rel + β reliability + γ spec - δ hub - η noise (A.4, edge-feature-score).
 
@@ -164,16 +163,14 @@ def edge_score(
     of the hub penalty. ``names``: one end names the document of the other, a stronger sign of a bridge
     than a third entity that both mention.
     """
-    named_in_question = np.asarray(asked, dtype=np.float32)
-    return (
-        w.alpha * np.asarray(relevance)
-        + w.beta * np.asarray(reliable)
-        + w.gamma * np.asarray(spec)
-        - w.delta * np.asarray(hub) * (1.0 - w.query_hub * named_in_question)
-        - w.eta * np.asarray(noisy)
-        + w.query_edge * named_in_question
-        + w.name_edge * np.asarray(names, dtype=np.float32)
-    )
+    total = w.alpha * np.asarray(relevance) + w.beta * np.asarray(reliable) + w.gamma * np.asarray(spec)
+    if asked is None:
+        total = total - w.delta * np.asarray(hub) - w.eta * np.asarray(noisy)
+    else:
+        named_in_question = np.asarray(asked, dtype=np.float32)
+        total = total - w.delta * np.asarray(hub) * (1.0 - w.query_hub * named_in_question)
+        total = total - w.eta * np.asarray(noisy) + w.query_edge * named_in_question
+    return total if names is None else total + w.name_edge * np.asarray(names, dtype=np.float32)
 
 
 def sentence_base(relevance_sum: ArrayLike, units: ArrayLike) -> Array:

@@ -56,7 +56,7 @@ def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
     words = float(reading.idf[covered].sum() / reading.idf_total)
     asked = reading.asked_places
     if len(asked):
-        named = np.logical_or.reduce(reading.entity[chosen][:, asked], axis=0)
+        named = np.logical_or.reduce(reading.entity.take(chosen, axis=0).take(asked, axis=1), axis=0)
         entities = float(named.sum() / len(asked))
     else:  # the question names nothing, or nothing that the pool knows
         entities = 0.0 if reading.question.entities else words
@@ -70,7 +70,7 @@ def _connected(links: Links, nodes: list[int]) -> float:
     """The share of the set's sentences that some link joins to another of them."""
     if len(nodes) == 1:
         return 0.4
-    inside = np.maximum.reduce(links.score[nodes][:, nodes], axis=1) > -np.inf
+    inside = np.maximum.reduce(links.score.take(nodes, axis=0).take(nodes, axis=1), axis=1) > -np.inf
     return float(inside.sum() / len(nodes))
 
 
@@ -83,7 +83,8 @@ def _answers(reading: Reading, nodes: list[int]) -> float:
         return float(any(reading.flags[node] & 2 for node in nodes))
     if kind == "number":
         return float(any(reading.flags[node] & 4 for node in nodes))
-    asked = np.add.reduce(reading.explicit[nodes][:, reading.asked_places], axis=1)
+    explicit = reading.explicit.take(nodes, axis=0)
+    asked = np.add.reduce(explicit.take(reading.asked_places, axis=1), axis=1)
     return float((reading.named.take(nodes) > asked).any())
 
 

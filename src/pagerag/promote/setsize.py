@@ -1,11 +1,11 @@
-"""How many units to keep: the set whose expected F1 is highest, given each unit's probability of support."""
+"""The expected F1 of sets, given each unit's probability of support."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import truediv
 
-__all__ = ["best_prefix", "expected_f1", "gold_count"]
+__all__ = ["expected_f1", "gold_count", "prefix_values"]
 
 _MOST = 10
 """Gold sets larger than this are counted as this large; no benchmark question has so many."""
@@ -16,14 +16,19 @@ def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) 
     the one in ``start``."""
     weights = list(start)
     for p in probabilities:
-        rest = 1.0 - p
-        grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
-        if len(weights) <= _MOST:
-            grown.append(weights[-1] * p)
-        else:
-            grown[-1] += weights[-1] * p
-        weights = grown
+        weights = _with(weights, p)
     return weights
+
+
+def _with(weights: list[float], p: float) -> list[float]:
+    """The distribution with one unit more."""
+    rest = 1.0 - p
+    grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
+    if len(weights) <= _MOST:
+        grown.append(weights[-1] * p)
+    else:
+        grown[-1] += weights[-1] * p
+    return grown
 
 
 def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
@@ -34,20 +39,18 @@ def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
     return _expected(gold_count(chosen), gold_count(left), len(chosen))
 
 
-def best_prefix(ordered: Sequence[float], left: Sequence[float]) -> tuple[int, float]:
-    """How many of ``ordered`` to keep, and the expected F1 of that many; ``left`` is never kept."""
+def prefix_values(ordered: Sequence[float], left: Sequence[float]) -> list[float]:
+    """The expected F1 of keeping the first one, two, ... of ``ordered``; ``left`` is never kept."""
     outside = [gold_count(left)]
     for p in reversed(ordered):
-        outside.append(gold_count((p,), outside[-1]))
+        outside.append(_with(outside[-1], p))
     outside.reverse()  # outside[m]: what is left when m are kept
     inside: list[float] = [1.0]
-    best, best_value = 0, 0.0
+    values = []
     for size, p in enumerate(ordered, 1):
-        inside = gold_count((p,), inside)
-        value = _expected(inside, outside[size], size)
-        if value > best_value:
-            best, best_value = size, value
-    return best, best_value
+        inside = _with(inside, p)
+        values.append(_expected(inside, outside[size], size))
+    return values
 
 
 def _expected(inside: Sequence[float], outside: Sequence[float], size: int) -> float:

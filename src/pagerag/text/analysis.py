@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pagerag.errors import FormatError
 from pagerag.protocols import EntityExtractor
+from pagerag.text.codes import Codes, unit_codes
 from pagerag.text.entities import extract_entities, name_key
 from pagerag.text.lexicon import PRONOUNS, STOP_WORDS
 from pagerag.text.questions import relation_mask
 from pagerag.text.sentences import split_sentences
 from pagerag.text.tokens import all_words
 
-__all__ = ["MAX_CHARACTERS", "Analysis", "Analyzer"]
+__all__ = ["MAX_CHARACTERS", "Analysis", "Analyzer", "codes_of"]
 
 VERSION = 1
 
@@ -51,9 +52,15 @@ class Analysis:
     flags: tuple[int, ...]
     whole: bool = False
     cut: bool = False
+    _codes: Codes | None = field(default=None, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.spans)
+
+    def __reduce__(self) -> tuple[type[Analysis], tuple[Any, ...]]:
+        # another process has other codes
+        read = (self.spans, self.tokens, self.entities, self.surfaces, self.relations, self.flags)
+        return Analysis, (*read, self.whole, self.cut)
 
     def to_bytes(self) -> bytes:
         """A compact form to store beside the unit."""
@@ -90,6 +97,16 @@ class Analysis:
             whole=bool(whole),
             cut=bool(cut),
         )
+
+
+def codes_of(analyses: Sequence[Analysis]) -> list[Codes]:
+    """The words of each as numbers; made when first asked for, kept with the analysis, and never stored."""
+    missing = [analysis for analysis in analyses if analysis._codes is None]
+    if missing:
+        for analysis, codes in zip(missing, unit_codes([one.tokens for one in missing]), strict=True):
+            # Two threads may both make them; they make the same.
+            object.__setattr__(analysis, "_codes", codes)
+    return [analysis._codes for analysis in analyses if analysis._codes is not None]
 
 
 class Analyzer:

@@ -7,12 +7,12 @@ pool, and, in text without capitals, rare words that several units share.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from pagerag.text.entities import name_key
 
-__all__ = ["Gazetteer", "title_keys"]
+__all__ = ["Gazetteer", "title_keys", "title_parts"]
 
 _BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]\s*$")
 _LONGEST_NAME = 8
@@ -34,39 +34,35 @@ class Gazetteer:
     'hans zimmer'
     """
 
-    __slots__ = ("_acronyms", "_aliases", "_heads", "_surnames", "heads", "short", "titles")
+    __slots__ = ("_acronyms", "_aliases", "_surnames", "short", "titles")
 
     def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
         """``mentions`` are the keys of all names found; ``acronyms`` those of them written in capitals."""
         self.titles = dict.fromkeys(titles)
         self._aliases: dict[str, str] = {}
         self._acronyms: dict[str, str] = {}
-        self._heads: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._surnames: dict[str, str] = {}
-        known = dict.fromkeys(mentions)
+        known = frozenset(mentions)
         short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
-            words, aliases, initials = _parts(title)
-            if not words:
-                continue
-            self._heads.setdefault(words[0], []).append((words, title))
-            for alias in aliases:
-                if alias in known:
+            _, aliases, initials = title_parts(title)
+            if not known.isdisjoint(aliases):
+                for alias in known.intersection(aliases):
                     _claim(self._aliases, alias, title)
             if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known if " " in key and key not in self.titles]
-        for key in longer:
-            last = key[key.rfind(" ") + 1 :]
+        last_words = [key[key.rfind(" ") + 1 :] for key in longer]
+        for last, key in zip(last_words, longer, strict=True):
             if last in known:
                 _claim(self._surnames, last, key)
         if short:
             letters = {key[0] for key in short}
-            for key in longer:
-                if key[0] in letters and (initials := "".join([word[0] for word in key.split(" ")])) in short:
+            for key in [key for key in longer if key[0] in letters]:
+                initials = "".join([word[0] for word in key.split(" ")])
+                if initials in short:
                     _claim(self._acronyms, initials, key)
         self.short = {*self._aliases, *self._acronyms, *self._surnames}  # what ``resolve`` may change
-        self.heads = frozenset(self._heads)  # the first words of what ``titles_in`` may find
 
     def resolve(self, key: str, surface: str) -> str:
         """The name that ``key`` stands for in this pool; itself when nothing better is certain."""
@@ -85,22 +81,9 @@ class Gazetteer:
                 return self._aliases.get(name) or name
         return key
 
-    def titles_in(self, tokens: Sequence[str]) -> list[str]:
-        """The titles of two words or more that stand in ``tokens``, whatever their case."""
-        found: list[str] = []
-        heads = self._heads
-        if self.heads.isdisjoint(tokens):
-            return found
-        for place, token in enumerate(tokens):
-            if token in heads:
-                for words, title in heads[token]:
-                    if tuple(tokens[place : place + len(words)]) == words:
-                        found.append(title)
-        return found
-
 
 @lru_cache(maxsize=1 << 14)
-def _parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+def title_parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """The words of a title, the shorter names it may go by, and its initials; nothing for one that has no
     shorter name, or is too long for a name. Kept, because titles come again and again."""
     words = title.split(" ")

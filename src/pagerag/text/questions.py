@@ -36,6 +36,7 @@ _YES_NO = frozenset(
 )
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
+_LONGEST_RUN = 8  # words of a name
 _WORD = re.compile(r"\w+")
 _OR = re.compile(r"\bor\b")
 # "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
@@ -62,6 +63,9 @@ class Question:
     """The relation said of the question's names, as one bit: the director, in "the birthplace of the director of X"."""
     target: int
     """The relation that is asked for in the end, as one bit: the birthplace."""
+    runs: tuple[str, ...] = ()
+    """Its words in a row, two or more of them (one, in a question without capitals): any may be the name of
+    something in the pool."""
 
 
 @lru_cache(maxsize=256)
@@ -90,6 +94,17 @@ def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
         answer="yes-no" if form == "yes-no" else _answer_type(words),
         near=near,
         target=target,
+        runs=_runs(tokens, 1 if text == text.lower() else 2),
+    )
+
+
+def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:
+    return tuple(
+        [
+            " ".join(tokens[start:end])
+            for start in range(len(tokens))
+            for end in range(start + least, min(start + _LONGEST_RUN, len(tokens)) + 1)
+        ]
     )
 
 

@@ -14,7 +14,8 @@ from pagerag.text.lexicon import STOP_WORDS
 
 __all__ = ["all_words", "fold", "tokenize"]
 
-_ASCII_WORD = re.compile(r"[a-z0-9]+").findall
+# ASCII letters and digits in lower case, a space for everything else: what is left between spaces are the words.
+_SPACED = "".join([chr(code).lower() if chr(code).isalnum() else " " for code in range(128)])
 # \w knows letters and digits of every script but not the combining signs that Indic, Arabic, Hebrew and
 # Thai words carry inside; without these ranges such words would fall to pieces.
 _SIGNS = (
@@ -42,7 +43,7 @@ def fold(text: str) -> str:
 def all_words(text: str) -> list[str]:
     """Every word of ``text``, folded, stop words included."""
     if text.isascii():
-        return _ASCII_WORD(text.lower())
+        return text.translate(_SPACED).split()
     words = _ANY_WORD(fold(text))
     if _UNSPACED.search(text) is None:
         return words

@@ -33,10 +33,16 @@ class Growth:
     seed: int = 0
 
 
-def boost(table: Floats, labels: Floats, weights: Floats | None, growth: Growth) -> Any:
-    """Symmetric trees: they generalise a little better here than free ones, and are quick to evaluate."""
+def boost(
+    table: Floats, labels: Floats, weights: Floats | None, growth: Growth, *, values: bool = False
+) -> Any:
+    """Symmetric trees: they generalise a little better here than free ones, and are quick to evaluate.
+
+    ``labels`` are classes, or with ``values`` numbers.
+    """
     catboost = need("catboost", "catboost", "tune", "growing boosted trees")
-    model = catboost.CatBoostClassifier(
+    grown = catboost.CatBoostRegressor if values else catboost.CatBoostClassifier
+    model = grown(
         iterations=growth.rounds,
         depth=growth.depth,
         learning_rate=growth.rate,
@@ -55,8 +61,9 @@ def boost(table: Floats, labels: Floats, weights: Floats | None, growth: Growth)
 
 
 def predict(model: Any, table: Floats) -> NDArray[np.float32]:
-    """Probabilities by a model as it was grown."""
-    return np.asarray(model.predict_proba(table)[:, 1], dtype=np.float32)
+    """Probabilities, or values, by a model as it was grown."""
+    found = model.predict_proba(table)[:, 1] if hasattr(model, "predict_proba") else model.predict(table)
+    return np.asarray(found, dtype=np.float32)
 
 
 def to_trees(model: Any) -> Trees:

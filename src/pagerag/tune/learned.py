@@ -1,4 +1,4 @@
-"""Train the learned scorer: two rounds of boosted trees, then the verdict on sufficiency.
+"""Train the learned scorer: two rounds of boosted trees, then the set's size, then the verdict on sufficiency.
 
 Everything a later stage learns from is out of fold: no question's scores come from a model that saw it.
 """
@@ -14,13 +14,21 @@ from numpy.typing import NDArray
 
 from pagerag.promote.candidates import as_candidates
 from pagerag.promote.evidence import Evidence
-from pagerag.promote.features import AGGREGATED, FEATURES, View, second_features, unit_features, unit_view
+from pagerag.promote.features import (
+    AGGREGATED,
+    FEATURES,
+    OF_QUESTION,
+    View,
+    second_features,
+    unit_features,
+    unit_view,
+)
 from pagerag.promote.learned import SUFFICIENCY, LearnedModel, sufficiency_row
 from pagerag.promote.promoter import Promoter
-from pagerag.promote.setsize import best_prefix
 from pagerag.promote.trees import Trees
 from pagerag.tune.boosting import Growth, boost, predict, to_trees
 from pagerag.tune.pools import LabelledPool, small, twin, without
+from pagerag.tune.sizes import Prefixes, fit_size
 
 __all__ = ["Settings", "Trained", "train"]
 
@@ -40,6 +48,7 @@ class Settings:
     small: float = 0.3  # ... and as a pool of six to twelve units
     noisy: float = 0.8  # ... and with documents of other questions added to the pool
     musique: float = 3.0  # weight of its questions: there are ten times fewer of them than of the others
+    size: Growth = field(default_factory=lambda: Growth(rounds=250, depth=4, rate=0.04, columns=0.5))
     verdict: Growth = field(default_factory=lambda: Growth(rounds=150, depth=3, rate=0.06, columns=0.6))
     k: int = 5
 
@@ -56,6 +65,7 @@ class Trained:
 class _Row:
     item: LabelledPool
     table: Floats
+    asked: Floats  # the features of the question
     view: View
     evidence: Evidence
     weight: float
@@ -80,16 +90,28 @@ def train(
         for row, p in zip(rows, first_oof, strict=True)
     ]
     second_oof, second_models = _cross_fit(rows, tables, settings, say, "second round")
-    figures = _figures(rows, first_oof, second_oof, settings)
+    say("the set's size")
+    rankings = []
+    for row, p in zip(rows, second_oof, strict=True):
+        prefixes = Prefixes.of(row.view, row.asked, p, settings.k)
+        rankings.append((prefixes, prefixes.f1(row.item, row.view), row.weight))
+    size_models = [
+        fit_size(
+            [ranking for ranking, row in zip(rankings, rows, strict=True) if row.fold != fold], settings.size
+        )
+        for fold in range(settings.folds)
+    ]
+    figures = _figures(rows, first_oof, second_oof, size_models, settings)
     say("sufficiency: pools, twins with a gold unit removed, and pools of other questions")
     verdicts, auroc, (enough, some) = _fit_sufficiency(
-        rows, second_oof, first_models, second_models, promoter, settings
+        rows, second_oof, (first_models, second_models, size_models), promoter, settings
     )
     figures["sufficiency_auroc"] = auroc
     figures["enough"], figures["some"] = enough, some
     say("final models on all questions")
     first = to_trees(_fit(rows, [row.table for row in rows], settings))
     second = to_trees(_fit(rows, tables, settings))
+    size = to_trees(fit_size(rankings, settings.size))
     features = AGGREGATED if items[0].mode == "document" else FEATURES
     main = np.concatenate([row.table for row in rows if row.main])
     signals = tuple(promoter.support.signals) if promoter.support is not None else ()
@@ -98,6 +120,7 @@ def train(
         signals=signals,
         first=first,
         second=second,
+        size=size,
         sufficiency=verdicts,
         neutral=np.median(main, axis=0).astype(np.float32),
         enough=enough,
@@ -133,18 +156,22 @@ def _rows(
         share = settings.musique if item.dataset == "musique" else 1.0
         for number, (copy, weight) in enumerate(copies):
             evidence = read_evidence(promoter, copy)
-            rows.append(
-                _Row(copy, _table(evidence), unit_view(evidence), evidence, weight * share, fold, number == 0)
-            )
+            table, asked = _table(evidence)
+            view = unit_view(evidence)
+            rows.append(_Row(copy, table, asked, view, evidence, weight * share, fold, number == 0))
         if done % 200 == 0 or done == len(items):
             say(f"features: {done}/{len(items)} questions")
     return rows
 
 
-def _table(evidence: Evidence) -> Floats:
+def _table(evidence: Evidence) -> tuple[Floats, Floats]:
+    """What the first round reads, and the features of the question."""
     table = unit_features(evidence)
+    asked = table[0, -len(OF_QUESTION) :]
     support = evidence.signals.support
-    return table if support is None else np.concatenate([table, support[unit_view(evidence).unit]], axis=1)
+    if support is not None:
+        table = np.concatenate([table, support[unit_view(evidence).unit]], axis=1)
+    return table, asked
 
 
 def _fit(rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
@@ -173,32 +200,30 @@ def _cross_fit(
     return out, models
 
 
-def _choose(p: Floats, k: int) -> tuple[list[int], float]:
-    """The prefix of highest expected F1, and that."""
-    order = np.argsort(-p, kind="stable")
-    ranked = p[order].tolist()
-    size, expected = best_prefix(ranked[:k], ranked[k:])
-    return order[: max(size, 1)].tolist(), expected
-
-
 def _figures(
-    rows: Sequence[_Row], first: Sequence[Floats], second: Sequence[Floats], settings: Settings
+    rows: Sequence[_Row],
+    first: Sequence[Floats],
+    second: Sequence[Floats],
+    sizes: Sequence[Any],
+    settings: Settings,
 ) -> dict[str, Any]:
-    """Cross-validated Sup F1 by dataset and granularity, core and filled, on the unreduced pools."""
+    """Cross-validated Sup F1 by dataset and granularity, core and filled, on the unreduced pools: the rounds with the
+    size by expected F1, and ``core`` with the size as it is learned."""
     found: dict[str, Any] = {}
     for name in sorted({(row.item.dataset, row.item.mode) for row in rows}):
         chosen = [i for i, row in enumerate(rows) if row.main and (row.item.dataset, row.item.mode) == name]
         figures: dict[str, Any] = {"n": len(chosen)}
-        for label, scores in (("first", first), ("second", second)):
+        for label, scores in (("_first", first), ("_second", second), ("", second)):
             core, filled = [], []
             for i in chosen:
-                gold, total = rows[i].item.gold, rows[i].item.total
-                picked, _ = _choose(scores[i], settings.k)
-                core.append(2 * gold[picked].sum() / (len(picked) + total))
-                top = np.argsort(-scores[i], kind="stable")[: settings.k]
-                filled.append(2 * gold[top].sum() / (len(top) + total))
-            figures[f"core_{label}"] = round(100 * float(np.mean(core)), 2)
-            figures[f"filled_{label}"] = round(100 * float(np.mean(filled)), 2)
+                row = rows[i]
+                prefixes = Prefixes.of(row.view, row.asked, scores[i], settings.k)
+                f1 = prefixes.f1(row.item, row.view)
+                picked, _ = prefixes.chosen(None if label else sizes[row.fold])
+                core.append(f1[len(picked) - 1])
+                filled.append(f1[-1])
+            figures[f"core{label}"] = round(100 * float(np.mean(core)), 2)
+            figures[f"filled{label}"] = round(100 * float(np.mean(filled)), 2)
         found["/".join(name)] = figures
     return found
 
@@ -206,17 +231,20 @@ def _figures(
 def _fit_sufficiency(
     rows: Sequence[_Row],
     scores: Sequence[Floats],
-    first: Sequence[Any],
-    second: Sequence[Any],
+    models: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
     promoter: Promoter,
     settings: Settings,
 ) -> tuple[Trees, dict[str, float], tuple[float, float]]:
     """Learn to tell a pool that holds all gold units from its twin without one, and from a stranger's pool."""
+    first, second, sizes = models
     main = [i for i, row in enumerate(rows) if row.main]
     table, labels, folds, kinds, names = [], [], [], [], []
 
-    def add(evidence: Evidence, view: View, p: Floats, label: bool, fold: int, kind: str, name: str) -> None:
-        chosen, expected = _choose(p, settings.k)
+    def add(
+        evidence: Evidence, asked: Floats, p: Floats, label: bool, fold: int, kind: str, name: str
+    ) -> None:
+        view = unit_view(evidence)
+        chosen, expected = Prefixes.of(view, asked, p, settings.k).chosen(sizes[fold])
         table.append(sufficiency_row(evidence, view, p, tuple(chosen), expected))
         labels.append(label)
         folds.append(fold)
@@ -226,7 +254,7 @@ def _fit_sufficiency(
     for place, i in enumerate(main):
         row = rows[i]
         name = f"{row.item.dataset}/{row.item.mode}"
-        add(row.evidence, row.view, scores[i], row.item.complete, row.fold, "pool", name)
+        add(row.evidence, row.asked, scores[i], row.item.complete, row.fold, "pool", name)
         stranger = rows[main[(place + 7) % len(main)]].item
         foreign = _with_question(stranger, row.item.pool.question, row.item)
         for kind, other in (("twin", twin(row.item, settings.seed + place)), ("stranger", foreign)):
@@ -234,11 +262,11 @@ def _fit_sufficiency(
                 continue
             evidence = read_evidence(promoter, other)
             view = unit_view(evidence)
-            features = _table(evidence)
+            features, asked = _table(evidence)
             p1 = predict(first[row.fold], features)
             both = np.concatenate([features, second_features(view, p1)], axis=1)
             p2 = predict(second[row.fold], both)
-            add(evidence, view, p2, False, row.fold, kind, name)
+            add(evidence, asked, p2, False, row.fold, kind, name)
     x = np.stack(table)
     y = np.array(labels, dtype=np.float32)
     weight = np.array([{"pool": 1.0, "twin": 1.0, "stranger": 0.3}[kind] for kind in kinds])

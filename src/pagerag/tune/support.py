@@ -19,7 +19,7 @@ class StoredSupport:
     """A SupportEncoder that looks its signals up by question and unit id.
 
     The files have one JSON object per line, {"id": question id, "unit": unit id, "signals": [...]}, as the
-    training of the support encoder writes them (``*_train_oof.jsonl``).
+    training of the support encoder writes them (``oof-fold*.jsonl``).
     """
 
     name = "stored"
@@ -30,11 +30,11 @@ class StoredSupport:
 
     @classmethod
     def load(cls, folder: Path, questions: Mapping[str, str], signals: tuple[str, ...]) -> StoredSupport:
-        """Read every ``*_train_oof.jsonl`` of a folder; ``questions`` maps question ids to their texts."""
+        """Read every ``oof-fold*.jsonl`` of a folder; ``questions`` maps question ids to their texts."""
         table: dict[tuple[str, str], Sequence[float]] = {}
-        paths = sorted(folder.glob("*_train_oof.jsonl"))
+        paths = sorted(folder.glob("oof-fold*.jsonl"))
         if not paths:
-            raise InputError(f"{folder} holds no *_train_oof.jsonl; train the support encoder first")
+            raise InputError(f"{folder} holds no oof-fold*.jsonl; train the support encoder first")
         for path in paths:
             with path.open(encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):

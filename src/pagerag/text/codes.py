@@ -1,0 +1,66 @@
+"""Words as numbers: what a question is held against a pool with, all words at a time.
+
+A code is a hash of 64 bits: that two words of a pool share one happens by chance in fewer than one of 10^12
+pools. Codes hold within one process only, so they are never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Codes", "question_codes", "unit_codes", "word_codes"]
+
+STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
+_PLACES = np.array(
+    [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F],
+    dtype=np.uint64,
+)
+
+Ints = NDArray[np.int64]
+
+
+class Codes:
+    """A unit's words as numbers, made once for each unit."""
+
+    __slots__ = ("repeats", "sizes", "words")
+
+    def __init__(self, words: Ints, sizes: list[int], repeats: bool) -> None:
+        self.words = words  # 2 x tokens of all sentences, see ``word_codes``
+        self.sizes = sizes  # how many tokens each sentence has
+        self.repeats = repeats  # a sentence is there twice
+
+
+def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
+    """The codes of several units, each given by the tokens of its sentences: quicker than one at a time."""
+    words = word_codes(list(chain.from_iterable(chain.from_iterable(units))))
+    found = []
+    start = 0
+    for tokens in units:
+        sizes = list(map(len, tokens))
+        end = start + sum(sizes)
+        repeats = len(tokens) > 1 and len(set(tokens)) < len(tokens)
+        # a copy, so that one unit does not keep the words of all
+        found.append(Codes(words[:, start:end].copy(), sizes, repeats))
+        start = end
+    return found
+
+
+def word_codes(words: Sequence[str]) -> Ints:
+    """2 x words: the code of each, and of its stem, which is a sum of its letters, each times a number for its
+    place: quicker than the hash of a part of each word."""
+    codes = np.empty((2, len(words)), dtype=np.int64)
+    codes[0] = np.fromiter(map(hash, words), dtype=np.int64, count=len(words))
+    letters = np.array(words, dtype=f"U{STEM}").view(np.uint32).reshape(len(words), STEM)
+    codes[1] = (letters @ _PLACES).view(np.int64)
+    return codes
+
+
+@lru_cache(maxsize=256)
+def question_codes(tokens: tuple[str, ...]) -> Ints:
+    """The codes of a question's words, each once. Kept, because one question is often put to several pools."""
+    return word_codes(list(dict.fromkeys(tokens)))
