@@ -14,9 +14,9 @@ from pagerag.models.files import Model
 package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
 pytest.importorskip("onnxruntime")
 
-TOLERANCE = {"reader": (0.12, 0.99), "support": (0.15, 0.985)}
+TOLERANCE = {"reader": (0.12, 0.99), "support": (0.18, 0.98)}
 """Root mean square difference of int8 and float32 logits, as a share of the float32 logits' spread, at most;
-and their correlation at least. Attained where the files were made: 0.091 and 0.996, 0.200 and 0.980."""
+and their correlation at least. Attained here: 0.103 and 0.995, 0.124 and 0.992."""
 
 
 @pytest.fixture
