@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pagerag.models.packing import WHOLE, Frame, TokenUnit, block_count, pack
+from pagerag.models.packing import WHOLE, Frame, TokenUnit, pack
 from training.corpus import Corpus, Row
 
 __all__ = ["Batch", "Item", "Stream", "collate", "pointwise", "pool", "reader_context", "show"]
@@ -149,8 +149,7 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
         TokenUnit(str(t), row.positions[i] if i < count else 0, table[t][:20], table[x][:text_cap])
         for i, (t, x) in zip(chosen, keys, strict=True)
     ]
-    room, kept = frame.limit - len(row.question) - 2, 0
-    room -= block_count(room, frame.block) - 1
+    room, kept = frame.room(row.question), 0
     for unit in units:
         room -= len(unit.text) + len(unit.title) + 2
         if room < 0 and kept:

@@ -57,7 +57,8 @@ def test_a_book_costs_no_more_than_eight_sentences(support, monkeypatch) -> None
     monkeypatch.setattr(
         support, "_model", lambda ids, types: (read.append(len(ids)), model(ids, types))[1], raising=True
     )
-    support._model.tokens, support._model.facts = model.tokens, model.facts
+    for part in ("tokens", "facts", "frame"):
+        setattr(support._model, part, getattr(model, part))
     book = "Sentence about harbour and mill and many other things of the county. " * 800
     found = support.support("Which harbour is the largest?", [Candidate("b", book, "Book")])
     assert sum(read) <= 8 * 20 + 30

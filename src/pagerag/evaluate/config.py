@@ -60,6 +60,10 @@ class RunConfig:
             raise InputError(f"the pool ({self.pool}) is smaller than the budget k ({self.k}); raise --pool")
         if self.read not in ("auto", "core", "filled"):
             raise InputError(f"--read is {self.read!r}; one of: auto, core, filled")
+        if self.support not in (None, "default") and not Path(str(self.support)).is_dir():
+            raise InputError(
+                f"there is no support encoder {self.support!r}; say default for ours, or name a folder of models"
+            )
         if one.format == "beir" and self.corpus is None:
             object.__setattr__(self, "corpus", self.data)
         needs_corpus = one.format == "open"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from pagerag.errors import InputError
@@ -80,10 +79,6 @@ class Promoted:
 def _support(name: str) -> Any:
     from pagerag._extras import need
 
-    if name != "default" and not Path(name).is_dir():
-        raise InputError(
-            f"there is no support encoder {name!r}; say default for ours, or name a folder of models"
-        )
     models = need("pagerag.models", "pagerag-models", "models", "the support encoder")
     return models.support_encoder(folder=None if name == "default" else name, threads=1)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag._files import sha256_file
 from pagerag.errors import WeightsError
-from pagerag.models.packing import block_count
+from pagerag.models.packing import LIMIT, Frame, block_count
 
 __all__ = ["Model", "Tokens", "package_folder"]
 
@@ -86,7 +86,7 @@ class Model:
         if threads is not None:
             options.intra_op_num_threads = threads
         self.facts: dict[str, Any] = _manifest(place)["models"][name]
-        self._block = int(self.facts.get("block", 0))
+        self.frame = Frame(int(self.facts.get("limit", LIMIT)), int(self.facts.get("block", 0)))
         self.digest: str = _manifest(place)["files"][f"{name}.onnx"]["sha256"]
         self.tokens = Tokens(_checked(place, "tokenizer.json"))
         self._session = runtime.InferenceSession(
@@ -100,9 +100,9 @@ class Model:
     def __call__(self, ids: list[int], types: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(token logits [length, 6], kind logits [4]) of one sequence."""
         given = {"ids": np.array([ids], dtype=np.int64), "types": np.array([types], dtype=np.int64)}
-        if self._block:
+        if self.frame.block:
             asked = types.index(1) if 1 in types else len(types)
-            blocks = block_count(len(ids) - asked, self._block)
+            blocks = block_count(len(ids) - asked, self.frame.block)
             given |= {"asked": np.array([asked], np.int64), "blocks": np.array([blocks], np.int64)}
         tokens, kinds = self._session.run(None, given)
         return tokens[0], kinds[0]

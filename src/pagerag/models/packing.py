@@ -31,6 +31,11 @@ class Frame:
     limit: int = LIMIT
     block: int = 0
 
+    def room(self, question: Sequence[int]) -> int:
+        """How many tokens of units fit behind the question, whatever equal blocks may add."""
+        left = self.limit - len(question) - 2
+        return left - (block_count(left, self.block) - 1)
+
 
 WHOLE = Frame()
 """Every layer reads everything."""
@@ -114,8 +119,7 @@ def windows(question: Sequence[int], units: Sequence[TokenUnit], frame: Frame = 
     if not units:
         return []
     costs = [len(u.text) + 1 + len(u.title) + 1 for u in units]
-    room = frame.limit - len(question) - 2
-    room -= block_count(room, frame.block) - 1  # what equal blocks may add
+    room = frame.room(question)
     order: dict[str, list[int]] = {}
     for i, unit in enumerate(units):
         order.setdefault(unit.document, []).append(i)

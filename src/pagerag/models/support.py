@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError
 from pagerag.models.decode import UNIT_CHANNELS, sigmoid, unit_logits
 from pagerag.models.files import Model
-from pagerag.models.packing import LIMIT, Frame, TokenUnit, pack, windows
+from pagerag.models.packing import TokenUnit, pack, windows
 from pagerag.text import split_sentences
 from pagerag.units import Candidate
 
@@ -48,9 +48,7 @@ class PoolSupport:
 
     def __init__(self, *, folder: str | Path | None = None, threads: int | None = None) -> None:
         self._model = Model("support", folder=Path(folder) if folder else None, threads=threads)
-        facts = self._model.facts
-        self._frame = Frame(int(facts.get("limit", LIMIT)), int(facts.get("block", 0)))
-        caps = facts["caps"]
+        caps = self._model.facts["caps"]
         self._sentence_cap, self._paragraph_cap = int(caps["sentence"]), int(caps["paragraph"])
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
@@ -80,8 +78,9 @@ class PoolSupport:
             for number, part in enumerate(parts):
                 pieces.append(TokenUnit(units[i].document, place + number, titles[i][:TITLE_CAP], part))
                 owners.append(i)
-        for window in windows(asked, pieces, self._frame):
-            packed = pack(asked, pieces, window, block=self._frame.block)
+        frame = self._model.frame
+        for window in windows(asked, pieces, frame):
+            packed = pack(asked, pieces, window, block=frame.block)
             tokens, _ = self._model(packed.ids, packed.types)
             rows = [owners[i] for i in packed.units]
             for column, name in enumerate(self.signals):

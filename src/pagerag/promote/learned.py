@@ -245,11 +245,11 @@ class LearnedStrategy:
             if not alone[index] and fits({*taken, unit[index]}):
                 chosen.append(index)
                 taken.add(unit[index])
+        if not chosen:
+            return (), 0.0
         inside = set(chosen)
         left = [i for i in order if i not in inside]
         expected = prefix_values([p[i] for i in chosen], [p[i] for i in left[:_COUNTED]])
-        if not chosen:
-            return (), 0.0
         if not self.minimal_selection:
             return tuple(chosen), max(expected)
         rows = size_rows(view, chosen + left, p, expected[:LARGEST], asked)
