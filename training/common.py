@@ -41,6 +41,8 @@ class Setting:
     recipe: Recipe
     chooser: str
     seeds: tuple[int, ...]
+    averaged: tuple[str, ...]
+    """The stages whose weights are averaged in the end: the seeds', and those of folds where they are named."""
 
 
 def setting(path: Path) -> Setting:
@@ -49,12 +51,14 @@ def setting(path: Path) -> Setting:
     plan = dict(raw.get("plan", {}))
     phases = tuple(Phase(**phase) for phase in raw["phase"])
     losses = LossWeights(**raw.get("losses", {}))
+    seeds = tuple(raw.get("seeds", [0]))
     return Setting(
         raw["name"],
         Plan(phases=phases, losses=losses, **plan),
         Recipe(**raw.get("recipe", {})),
         raw["chooser"],
-        tuple(raw.get("seeds", [0])),
+        seeds,
+        tuple(raw.get("averaged", [f"seed{seed}" for seed in seeds])),
     )
 
 

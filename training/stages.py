@@ -84,13 +84,16 @@ def run(
         number = int(stage.removeprefix(kind)) if stage != kind else 0
         file = folder / (output.format(number) if kind == "fold" else f"{stage}.safetensors")
         if kind == "finish":
-            for seed in chosen.seeds:
-                wait_for(folder / f"seed{seed}.safetensors")
+            for part in chosen.averaged:
+                wait_for(folder / f"{part}.safetensors")
             finish(chosen, base, folder, name)
         elif file.exists():
             log(f"{file} is there")
         elif kind == "fold":
-            held_out(_trained(task, folder, stage, fold=number, seed=chosen.seeds[0]), task, number, file)
+            network = _trained(task, folder, stage, fold=number, seed=chosen.seeds[0])
+            if stage in chosen.averaged:
+                keep(network, folder / f"{stage}.safetensors")
+            held_out(network, task, number, file)
         else:
             seed = number if kind == "seed" else chosen.seeds[0]
             keep(_trained(task, folder, stage, fold=None, seed=seed), file)
@@ -114,8 +117,8 @@ def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: in
 
 
 def finish(chosen: Setting, base: Path, folder: Path, name: str) -> Network:
-    """Average the seeds, write the int8 file and what the framework answers on fixed inputs."""
-    states = [load_file(folder / f"seed{seed}.safetensors") for seed in chosen.seeds]
+    """Average the runs, write the int8 file and what the framework answers on fixed inputs."""
+    states = [load_file(folder / f"{part}.safetensors") for part in chosen.averaged]
     network = new_network(base, chosen.plan).eval()
     network.load_state_dict(soup(states))
     keep(network, folder / f"{name}.safetensors")
