@@ -26,8 +26,8 @@ __all__ = ["Setting", "arguments", "fit", "log", "new_network", "open_corpus", "
 
 CHOOSERS = {"reader": batches.reader_context, "pool": batches.pool, "pointwise": batches.pointwise}
 BENCHMARKS = ("hotpotqa", "2wiki", "musique")
-MADE = ("comparison",)
-"""Made from annotated questions: out of a fold with them. Cloze rows know of text alone, not of questions."""
+MADE = ("comparison", "dated")
+"""Made of what questions are about: out of a fold with them. Cloze rows know of text alone, not of questions."""
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """model.safetensors of all-MiniLM-L6-v2, as in the pinned package."""
 
@@ -41,8 +41,10 @@ class Setting:
     recipe: Recipe
     chooser: str
     seeds: tuple[int, ...]
-    averaged: tuple[str, ...]
-    """The stages whose weights are averaged in the end: the seeds', and those of folds where they are named."""
+    fold_seeds: tuple[int, ...]
+    """The seeds of the runs that hold a fold out; their average makes what is kept of the fold."""
+    with_folds: bool
+    """Whether those runs, too, enter the average that is shipped."""
 
 
 def setting(path: Path) -> Setting:
@@ -58,7 +60,8 @@ def setting(path: Path) -> Setting:
         Recipe(**raw.get("recipe", {})),
         raw["chooser"],
         seeds,
-        tuple(raw.get("averaged", [f"seed{seed}" for seed in seeds])),
+        tuple(raw.get("fold_seeds", seeds[:1])),
+        bool(raw.get("with_folds", False)),
     )
 
 
@@ -232,7 +235,9 @@ def fit(
 def new_network(base: Path, plan: Plan, *, dropout: float = 0.1) -> Network:
     """The network of ``plan`` with the base's weights."""
     file = base / "model.safetensors"
-    return load_base(file, dropout=dropout, layers=plan.layers, frame=plan.frame, local=plan.local)
+    return load_base(
+        file, dropout=dropout, layers=plan.layers, frame=plan.frame, local=plan.local, marked=plan.marked
+    )
 
 
 def _touches(row: Row, gold: set[tuple[int, int]]) -> bool:

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 from pagerag._files import write_atomic
 from training import synthetic
+from training.dated import dated
 from training.examples import Example, load_multihop, load_reading
 from training.exclusion import Exclusion
 
@@ -35,6 +36,7 @@ class Recipe:
     triple: int = 15000
     cloze: int = 50000
     bridge: int = 30000
+    dated: int = 0
     units: int = 20
     seed: int = 17
 
@@ -125,6 +127,7 @@ def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe) -> dict[str, Any]:
         *synthetic.triples(data / "musique/train_openie.jsonl", musique, recipe.triple, seed),
         *synthetic.cloze([*multihop, *passages], recipe.cloze, seed),
         *synthetic.two_hop_cloze(multihop, recipe.bridge, seed),
+        *dated([x for x in multihop if x.source != "musique"], recipe.dated, seed),
     ]
     kept = [*multihop, *reading, *(_trim(x, recipe.units) for x in exclusion.keep(made))]
     table = _Table()

@@ -3,7 +3,9 @@
 The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
 several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
 kernel). Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads
-one sequence at a time and is told how many tokens the question has and how many blocks follow. Weights of matrix products and of the word table become int8, per output channel or row.
+one sequence at a time and is told how many tokens the question has and how many blocks follow. A last layer for
+the markers alone is computed at their places only. Weights of matrix products and of the word table become int8,
+per output channel or row.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from training.network import Network
+from pagerag.models.packing import MARKER
+from training.network import AT_MARKERS, Network
 
 __all__ = ["build_graph", "export"]
 
@@ -74,9 +77,13 @@ def build_graph(network: Network) -> onnx.ModelProto:
     for i, layer in enumerate(network.layers):
         part = {k.removeprefix(f"layers.{i}."): v for k, v in state.items() if k.startswith(f"layers.{i}.")}
         n = f"layer{i}"
-        qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
-        g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
-        parts = [f"{n}.parts.{j}" for j in range(3)]
+        if network.marked and i == len(network.layers) - 1:
+            before = g.linear(x, "token_head_before", state["token_head.weight"], state["token_head.bias"])
+            x, parts = _at_markers(g, x, n, part)
+        else:
+            qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
+            g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
+            parts = [f"{n}.parts.{j}" for j in range(3)]
         attend = _local if i < network.local else _attention
         mixed = attend(g, parts, n, layer.heads)
         out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
@@ -90,6 +97,8 @@ def build_graph(network: Network) -> onnx.ModelProto:
             g.add("Add", [down, x], f"{n}.sum2"), f"{n}.norm2", part["norm2.weight"], part["norm2.bias"]
         )
     tokens = g.linear(x, "token_head", state["token_head.weight"], state["token_head.bias"])
+    if network.marked:
+        _put_back(g, before, tokens)
     g.nodes[-1].output[0] = "tokens"
     first = g.add("Gather", [x, zero], "first", axis=1)
     hidden = g.add(
@@ -99,7 +108,6 @@ def build_graph(network: Network) -> onnx.ModelProto:
     )
     g.linear(hidden, "kind_head", state["kind_head.weight"], state["kind_head.bias"])
     g.nodes[-1].output[0] = "kinds"
-    del tokens
     whole = [
         helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "types")
     ]
@@ -112,6 +120,32 @@ def build_graph(network: Network) -> onnx.ModelProto:
     graph = helper.make_graph(g.nodes, "pagerag", whole, results, g.weights)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
+
+
+def _at_markers(g: Graph, x: str, name: str, part: dict[str, np.ndarray]) -> tuple[str, list[str]]:
+    """The states at [CLS] and the markers, and their queries with every token's key and value."""
+    flat = g.add("Squeeze", ["ids", g.weight("first_axis", np.array([0], np.int64))], "flat_ids")
+    is_marker = g.add("Equal", [flat, g.weight("marker", np.array(MARKER, np.int64))], "is_marker")
+    found = g.add("Squeeze", [g.add("NonZero", [is_marker], "found"), "first_axis"], "marker_places")
+    places = g.add("Concat", ["first_axis", found], "marks", axis=0)
+    here = g.add("Gather", [x, places], f"{name}.here", axis=1)
+    width = part["out.weight"].shape[0]
+    query = g.linear(here, f"{name}.query", part["qkv.weight"][:width], part["qkv.bias"][:width])
+    told = g.linear(x, f"{name}.told", part["qkv.weight"][width:], part["qkv.bias"][width:])
+    g.add("Split", [told], f"{name}.parts", outputs=2, axis=-1)
+    return here, [query, f"{name}.parts.0", f"{name}.parts.1"]
+
+
+def _put_back(g: Graph, before: str, at_markers: str) -> None:
+    """The token channels of every place, with the markers' own channels at their places."""
+    own = g.weight("own_channels", np.array(AT_MARKERS))
+    under = g.add("Gather", [before, "marks"], "under_marks", axis=1)
+    rows = g.add("Where", [own, at_markers, under], "mark_rows")
+    rows = g.add("Squeeze", [rows, "first_axis"], "flat_rows")
+    whole = g.add("Squeeze", [before, "first_axis"], "flat_tokens")
+    places = g.add("Unsqueeze", ["marks", g.weight("last_axis", np.array([1], np.int64))], "mark_index")
+    joined = g.add("ScatterND", [whole, places, rows], "joined_tokens")
+    g.add("Unsqueeze", [joined, "first_axis"], "tokens")
 
 
 def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:
@@ -156,7 +190,7 @@ def export(network: Network, path: Path) -> Path:
 
     full = path.with_suffix(".float.onnx")
     onnx.save(build_graph(network), full)
-    keep = ["token_head.product", "kind_hidden.product", "kind_head.product"]
+    keep = ["token_head.product", "token_head_before.product", "kind_hidden.product", "kind_head.product"]
     quantize_dynamic(
         full,
         path,

@@ -54,6 +54,8 @@ class Plan:
     """So many of them read in blocks of ``block`` tokens, each with the question, the others all ``limit``."""
     block: int = 0
     limit: int = LIMIT
+    marked: bool = False
+    """The last layer is for the units' markers alone."""
     workers: int = 3
     losses: LossWeights = field(default_factory=LossWeights)
 

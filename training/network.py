@@ -3,6 +3,9 @@
 Token head, six channels: span start, span end, support at the marker, support at each token, answer-bearing
 at the marker, answer-bearing at each token. A unit's support logit is its marker's channel plus the mean
 of its tokens' channel; linear, so that the exported file needs no gathering. [CLS] head: the answer's kind.
+
+Where ``marked`` is set, the last layer is for the markers and [CLS] alone: the token channels are read before it,
+so that the exported file computes it at those few places.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
+from pagerag.models.packing import CLS, MARKER, SEP, WHOLE, Frame
 
 __all__ = ["KINDS", "Network", "load_base"]
 
 KINDS = ("span", "yes", "no", "none")
 START, END, SUPPORT_MARK, SUPPORT_TOKEN, ANSWER_MARK, ANSWER_TOKEN = range(6)
+AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6))
+"""Which channels of the token head are read at a unit's marker alone."""
 
 
 class Layer(nn.Module):
@@ -63,8 +68,10 @@ class Network(nn.Module):
         dropout: float = 0.1,
         frame: Frame = WHOLE,
         local: int = 0,
+        marked: bool = False,
     ) -> None:
         super().__init__()
+        self.marked = marked
         self.dropout, self.block, self.local = dropout, frame.block, local if frame.block else 0
         self.words = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(frame.limit, width)
@@ -77,15 +84,21 @@ class Network(nn.Module):
 
     def encode(self, ids: Tensor, types: Tensor) -> Tensor:
         """Hidden states; id 0 is padding."""
+        return self._states(ids, types)[1]
+
+    def _states(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states before and after the last layer."""
         places = torch.arange(ids.shape[1], device=ids.device)
         x = self.norm(self.words(ids) + self.positions(places)[None] + self.types(types))
         x = functional.dropout(x, self.dropout, self.training)
         real = ids != 0
         mask = real[:, None, None, :]
         near = self._near(real, types) if self.local else mask
+        before = x
         for number, layer in enumerate(self.layers):
+            before = x
             x = layer(x, near if number < self.local else mask)
-        return x
+        return before, x
 
     def _near(self, real: Tensor, types: Tensor) -> Tensor:
         """Who reads whom in the first layers: the question itself, a block the question and itself."""
@@ -99,13 +112,24 @@ class Network(nn.Module):
         return ((same | (block < 0)[:, None, :]) & real[:, None, :])[:, None]
 
     def forward(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.encode(ids, types)
+        before, x = self._states(ids, types)
         first = functional.dropout(x[:, 0], self.dropout, self.training)
-        return self.token_head(x), self.kind_head(torch.tanh(self.kind_hidden(first)))
+        tokens = self.token_head(x)
+        if self.marked:
+            here = ((ids == MARKER) | (ids == CLS))[..., None]
+            own = torch.tensor(AT_MARKERS, device=x.device)
+            tokens = torch.where(here & own, tokens, self.token_head(before))
+        return tokens, self.kind_head(torch.tanh(self.kind_hidden(first)))
 
 
 def load_base(
-    path: Path, *, dropout: float = 0.1, layers: int | None = None, frame: Frame = WHOLE, local: int = 0
+    path: Path,
+    *,
+    dropout: float = 0.1,
+    layers: int | None = None,
+    frame: Frame = WHOLE,
+    local: int = 0,
+    marked: bool = False,
 ) -> Network:
     """The base encoder from a BERT safetensors file, positions repeated up to the frame's limit.
 
@@ -116,7 +140,7 @@ def load_base(
     """
     raw: dict[str, Tensor] = {k.removeprefix("bert."): v.float() for k, v in load_file(path).items()}
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
-    network = Network(layers=count, dropout=dropout, frame=frame, local=local)
+    network = Network(layers=count, dropout=dropout, frame=frame, local=local, marked=marked)
     state: dict[str, Any] = network.state_dict()
     words = raw["embeddings.word_embeddings.weight"].clone()
     words[MARKER] = words[SEP]

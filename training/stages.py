@@ -1,8 +1,8 @@
 """The stages of a training command: each leaves a file, and a stage whose file is there is not run again.
 
 So a killed command goes on where it stopped, and stages may run side by side as separate processes:
-``pretrain``; ``fold0``, ... (a network that has not seen the fold, and what the model's ``held_out`` makes
-of it); ``seed0``, ...; ``finish`` (average, int8, parity).
+``pretrain``; ``fold0-0``, ... (a network that has not seen the fold, by seed); ``fold0``, ... (what the model's
+``held_out`` makes of the average of those); ``seed0``, ...; ``finish`` (average, int8, parity).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pagerag._files import sha256_file, write_atomic
-from pagerag.models.packing import block_count
+from pagerag.models.packing import CLS, MARKER, SEP, block_count
 from training.common import Setting, fit, log, new_network, open_corpus, setting, soup
 from training.corpus import Corpus
 from training.export import export
@@ -42,6 +42,8 @@ HeldOut = Callable[[Network, Task, int, Path], None]
 """Takes a network, the task, the fold that the network has not seen, and the file to write."""
 
 PARITY_SEED = 11
+PARITY_UNIT = 30
+"""Tokens from one marker to the next in the fixed inputs."""
 
 
 def keep(network: Network, path: Path) -> None:
@@ -68,35 +70,61 @@ def run(
 
     ``folds`` are held out one by one; ``output`` names the file that ``held_out`` writes, ``{}`` the fold.
     """
-    parser.add_argument("--stage", action="append", help="pretrain, fold0, ..., seed0, ..., finish")
+    parser.add_argument(
+        "--stage", action="append", help="pretrain, fold0-0, ..., fold0, ..., seed0, ..., finish"
+    )
     options = parser.parse_args()
     chosen = setting(options.config)
     folder = options.out / chosen.name
     folder.mkdir(parents=True, exist_ok=True)
-    every = ["pretrain", *(f"fold{n}" for n in folds), *(f"seed{s}" for s in chosen.seeds), "finish"]
+    every = ["pretrain"]
+    for fold in folds:
+        every += [*_runs(chosen, fold), f"fold{fold}"]
+    every += [*(f"seed{seed}" for seed in chosen.seeds), "finish"]
     unknown = set(options.stage or []) - set(every)
     if unknown:
         raise SystemExit(f"there is no stage {', '.join(sorted(unknown))}; the stages are {', '.join(every)}")
     corpus, base = open_corpus(options, chosen)
     task = Task(options, chosen, corpus, base)
+    shipped = [f"seed{seed}" for seed in chosen.seeds]
+    if chosen.with_folds:
+        shipped += [one for fold in folds for one in _runs(chosen, fold)]
     for stage in options.stage or every:
-        kind = stage.rstrip("0123456789")
-        number = int(stage.removeprefix(kind)) if stage != kind else 0
-        file = folder / (output.format(number) if kind == "fold" else f"{stage}.safetensors")
-        if kind == "finish":
-            for part in chosen.averaged:
-                wait_for(folder / f"{part}.safetensors")
-            finish(chosen, base, folder, name)
+        kind, fold, seed = _parsed(stage)
+        file = folder / (output.format(fold) if kind == "fold" and seed is None else f"{stage}.safetensors")
+        if stage == "finish":
+            finish(_averaged(task, folder, shipped), folder, name)
         elif file.exists():
             log(f"{file} is there")
-        elif kind == "fold":
-            network = _trained(task, folder, stage, fold=number, seed=chosen.seeds[0])
-            if stage in chosen.averaged:
-                keep(network, folder / f"{stage}.safetensors")
-            held_out(network, task, number, file)
+        elif kind == "fold" and seed is None:
+            network = _averaged(task, folder, _runs(chosen, fold)).to(options.device)
+            held_out(network, task, fold, file)
         else:
-            seed = number if kind == "seed" else chosen.seeds[0]
-            keep(_trained(task, folder, stage, fold=None, seed=seed), file)
+            used = chosen.seeds[0] if seed is None else seed
+            keep(_trained(task, folder, stage, fold=fold if kind == "fold" else None, seed=used), file)
+
+
+def _runs(chosen: Setting, fold: int) -> list[str]:
+    """The stages that train without the fold."""
+    return [f"fold{fold}-{seed}" for seed in chosen.fold_seeds]
+
+
+def _parsed(stage: str) -> tuple[str, int, int | None]:
+    """``fold2-1`` as (fold, 2, 1), ``fold2`` as (fold, 2, None), ``seed1`` as (seed, 0, 1)."""
+    head, _, seed = stage.partition("-")
+    kind = head.rstrip("0123456789")
+    number = int(head.removeprefix(kind) or 0)
+    if kind == "seed":
+        return kind, 0, number
+    return kind, number, int(seed) if seed else None
+
+
+def _averaged(task: Task, folder: Path, names: Sequence[str]) -> Network:
+    """The network whose weights are the mean of these stages', once they are there."""
+    states = [load_file(wait_for(folder / f"{name}.safetensors")) for name in names]
+    network = new_network(task.base, task.chosen.plan).eval()
+    network.load_state_dict(soup(states))
+    return network
 
 
 def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: int) -> Network:
@@ -116,16 +144,12 @@ def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: in
     )
 
 
-def finish(chosen: Setting, base: Path, folder: Path, name: str) -> Network:
-    """Average the runs, write the int8 file and what the framework answers on fixed inputs."""
-    states = [load_file(folder / f"{part}.safetensors") for part in chosen.averaged]
-    network = new_network(base, chosen.plan).eval()
-    network.load_state_dict(soup(states))
+def finish(network: Network, folder: Path, name: str) -> None:
+    """Write the int8 file and what the framework answers on fixed inputs."""
     keep(network, folder / f"{name}.safetensors")
     file = export(network, folder / f"{name}.onnx")
     log(f"{file}: {file.stat().st_size / 1e6:.1f} MB, sha256 {sha256_file(file)}")
     write_atomic(folder / f"{name}-parity.json", json.dumps(parity(network)))
-    return network
 
 
 @torch.inference_mode()
@@ -137,7 +161,8 @@ def parity(network: Network) -> dict[str, object]:
         asked = wanted // 5 + 1
         length = wanted + -(wanted - asked) % block_count(wanted - asked, network.block)
         ids = rng.integers(1996, 20000, (1, length))
-        ids[0, 0], ids[0, asked - 1] = 101, 102
+        ids[0, 0], ids[0, asked - 1] = CLS, SEP
+        ids[0, asked::PARITY_UNIT] = MARKER
         types = (np.arange(length) >= asked).astype(np.int64)[None]
         tokens, kinds = network.cpu().float()(torch.from_numpy(ids), torch.from_numpy(types))
         cases.append(
