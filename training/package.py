@@ -16,6 +16,8 @@ from training.common import base_folder, setting
 __all__ = ["main"]
 
 TARGET = Path("packages/pagerag-models/src/pagerag_models")
+LONGEST = 160
+"""Tokens of a paragraph that the support encoder reads where the pool fits one window; it learned with fewer."""
 
 
 def main() -> None:
@@ -37,7 +39,11 @@ def main() -> None:
             "layers": reader.plan.layers,
         },
         "support": {
-            "caps": {"sentence": support.plan.text_cap, "paragraph": support.plan.paragraph_cap},
+            "caps": {
+                "sentence": support.plan.text_cap,
+                "paragraph": support.plan.paragraph_cap,
+                "longest": LONGEST,
+            },
             "layers": support.plan.layers or 6,
             "limit": support.plan.limit,
             "block": support.plan.block,

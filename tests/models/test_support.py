@@ -51,6 +51,25 @@ def test_a_document_is_judged_by_more_than_its_beginning(support, context) -> No
     assert rows[0][1] > 2 * rows[1][1]
 
 
+def test_more_of_a_paragraph_is_read_where_the_pool_fits_one_window(support) -> None:
+    opening = (
+        "the old mill stood by the river and the town grew around it year by year " * 8
+    )  # about 130 tokens
+    told, untold = (
+        Candidate("p", f"{opening}. {end}", "Hans Zimmer")
+        for end in ("Zimmer was born in Frankfurt.", "Zimmer was fond of the town.")
+    )
+    few = [Candidate(str(i), opening, f"Page {i}") for i in range(3)]
+    many = [Candidate(str(i), opening * 3, f"Page {i}") for i in range(40)]
+    rows = {
+        (name, unit.text): support.support(QUESTION, [unit, *others])[0]
+        for name, others in (("few", few), ("many", many))
+        for unit in (told, untold)
+    }
+    assert rows["few", told.text][1] > 1.5 * rows["few", untold.text][1]
+    assert rows["many", told.text] == pytest.approx(rows["many", untold.text], abs=1e-6)
+
+
 def test_a_book_costs_no_more_than_eight_sentences(support, monkeypatch) -> None:
     read = []
     model = support._model

@@ -347,7 +347,8 @@ def test_trees_agree_with_a_walk_by_hand() -> None:
     assert model.log_odds(rows) == pytest.approx([walk(row) for row in rows], abs=1e-5)
 
 
-def test_grown_trees_say_the_same_as_arrays() -> None:
+@pytest.mark.parametrize("models", [1, 3])
+def test_grown_trees_say_the_same_as_arrays(models: int) -> None:
     """The arrays that are shipped against the library that grew them."""
     pytest.importorskip("catboost")
     from pagerag.tune.boosting import Growth, boost, predict, to_trees
@@ -356,7 +357,8 @@ def test_grown_trees_say_the_same_as_arrays() -> None:
     table = rng.normal(size=(600, 6)).astype(np.float32)
     table[:, 3] = 1.0  # a feature that tells nothing
     labels = (table[:, 0] + table[:, 1] * table[:, 2] > 0.3).astype(np.float32)
-    model = boost(table, labels, None, Growth(rounds=20, depth=4))
+    model = boost(table, labels, None, Growth(rounds=20, depth=4, models=models))
+    assert len(model) == models
     unseen = rng.normal(size=(200, 6)).astype(np.float32)
     ours = 1.0 / (1.0 + np.exp(-to_trees(model).log_odds(unseen)))
     assert ours == pytest.approx(predict(model, unseen), abs=1e-5)

@@ -126,6 +126,21 @@ def test_answer_types(question: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Which film came out first, Red Harbour or Slow Water?", "date"),
+        ("Who lived longer, Ada Quill or Bram Oster?", "date"),
+        ("Was Ada Quill or Bram Oster born first?", "date"),
+        ("Which film has more directors, Red Harbour or Slow Water?", ""),
+        ("Are Red Harbour and Slow Water from the same country?", ""),
+        ("Who was the first director of Red Harbour?", ""),
+    ],
+)
+def test_what_a_comparison_weighs(question: str, kind: str) -> None:
+    assert read_question(question).weighed == kind
+
+
+@pytest.mark.parametrize(
     ("question", "near", "target"),
     [
         ("What is the place of birth of the director of film Polar Night?", "director", "birth"),

@@ -50,6 +50,7 @@ class PoolSupport:
         self._model = Model("support", folder=Path(folder) if folder else None, threads=threads)
         caps = self._model.facts["caps"]
         self._sentence_cap, self._paragraph_cap = int(caps["sentence"]), int(caps["paragraph"])
+        self._longest = int(caps["longest"])
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """Shape (units, 2), values in [0, 1], rows in the order of ``units``."""
@@ -63,9 +64,7 @@ class PoolSupport:
         asked = encoded[0][0][:QUESTION_CAP]
         titles = [ids for ids, _ in encoded[1 : 1 + len(units)]]
         bodies = encoded[1 + len(units) :]
-        # Trained on both: sentences in full, paragraphs by their beginning.
-        mean = sum(len(ids) for ids, _ in bodies) / len(bodies)
-        cap = self._sentence_cap if mean <= self._sentence_cap else self._paragraph_cap
+        cap, short = self._caps(asked, titles, [ids for ids, _ in bodies])
         # A unit's judgement must not depend on its rank: the pool is read in the order of its tokens.
         order = sorted(range(len(units)), key=lambda i: (titles[i], units[i].position or 0, bodies[i][0]))
         pieces: list[TokenUnit] = []
@@ -73,8 +72,11 @@ class PoolSupport:
         for i in order:
             place = (units[i].position or 0) * PLACES
             ids = bodies[i][0]
-            short = len(ids) <= DOCUMENT * cap
-            parts = [ids[:cap]] if short else _sentences(units[i].text, bodies[i], self._sentence_cap, asked)
+            parts = (
+                [ids[:cap]]
+                if len(ids) <= short
+                else _sentences(units[i].text, bodies[i], self._sentence_cap, asked)
+            )
             for number, part in enumerate(parts):
                 pieces.append(TokenUnit(units[i].document, place + number, titles[i][:TITLE_CAP], part))
                 owners.append(i)
@@ -87,6 +89,25 @@ class PoolSupport:
                 logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
                 np.maximum.at(result[:, column], rows, sigmoid(logits).astype(np.float32))
         return result
+
+    def _caps(
+        self, asked: list[int], titles: Sequence[list[int]], bodies: Sequence[list[int]]
+    ) -> tuple[int, int]:
+        """How many tokens of a unit are read, and from how many on it is read by its sentences.
+
+        Trained on both: sentences in full, paragraphs by their beginning. Where the pool fits one window all the same,
+        more of a paragraph is read than in training.
+        """
+        if sum(map(len, bodies)) <= self._sentence_cap * len(bodies):
+            return self._sentence_cap, DOCUMENT * self._sentence_cap
+        cap, short = self._paragraph_cap, DOCUMENT * self._paragraph_cap
+        room = self._model.frame.room(asked) - sum(min(len(title), TITLE_CAP) + 2 for title in titles)
+        fits = [
+            more
+            for more in range(cap, self._longest + 1)
+            if sum(min(len(ids), more) for ids in bodies) <= room
+        ]
+        return max(fits, default=cap), short
 
 
 def _sentences(text: str, body: Body, cap: int, asked: Collection[int]) -> list[list[int]]:

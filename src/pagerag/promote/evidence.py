@@ -164,9 +164,11 @@ class Evidence:
 
     @cached_property
     def answer_kind(self) -> NDArray[np.bool_]:
-        """Whether the sentence holds something of the kind asked for that the question does not name."""
+        """Whether the sentence holds something of the kind asked for that the question does not name; of a
+        comparison, something of the kind that is weighed (a whole document has a date anyway, and is not asked)."""
         reading = self.reading
-        kind = reading.question.answer
+        asked = reading.question
+        kind = (asked.weighed if self.mode != "document" else "") or asked.answer
         if kind == "yes-no":
             return np.ones(len(reading), dtype=bool)
         if kind in {"date", "number"}:

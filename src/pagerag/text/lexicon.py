@@ -208,8 +208,8 @@ for _index, _words in enumerate(RELATIONS.values()):
         for _piece in _word.replace("-", " ").split():
             RELATION_OF.setdefault(_piece, _index)
 
-# Forms in which two things are weighed against each other.
-COMPARATIVES = frozenset(
+# Forms in which two things are weighed against each other by their dates.
+BY_DATE = frozenset(
     [
         "older",
         "younger",
@@ -218,6 +218,19 @@ COMPARATIVES = frozenset(
         "later",
         "first",
         "last",
+        "sooner",
+        "recently",
+        "newer",
+        "oldest",
+        "youngest",
+        "earliest",
+        "latest",
+    ]
+)
+
+# ... and by whatever it may be.
+COMPARATIVES = BY_DATE | frozenset(
+    [
         "longer",
         "shorter",
         "higher",
@@ -238,13 +251,6 @@ COMPARATIVES = frozenset(
         "either",
         "different",
         "common",
-        "sooner",
-        "recently",
-        "newer",
-        "oldest",
-        "youngest",
-        "earliest",
-        "latest",
         "longest",
         "largest",
         "highest",

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from pagerag.text.entities import extract_entities, name_key
-from pagerag.text.lexicon import ANSWER_WORDS, COMPARATIVES, RELATION_OF, STOP_WORDS
+from pagerag.text.lexicon import ANSWER_WORDS, BY_DATE, COMPARATIVES, RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
 __all__ = ["Question", "read_question", "relation_mask"]
@@ -63,6 +63,8 @@ class Question:
     """The relation said of the question's names, as one bit: the director, in "the birthplace of the director of X"."""
     target: int
     """The relation that is asked for in the end, as one bit: the birthplace."""
+    weighed: str = ""
+    """The kind of thing that a comparison weighs, where its words tell: date, in "which came out first"."""
     runs: tuple[str, ...] = ()
     """Its words in a row, two or more of them (one, in a question without capitals): any may be the name of
     something in the pool."""
@@ -94,6 +96,7 @@ def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
         answer="yes-no" if form == "yes-no" else _answer_type(words),
         near=near,
         target=target,
+        weighed="date" if form == "comparison" and _by_date(words) else "",
         runs=_runs(tokens, 1 if text == text.lower() else 2),
     )
 
@@ -161,6 +164,11 @@ def _form(words: list[str], text: str, entities: int) -> Form:
     ):
         return "comparison"
     return "bridge"
+
+
+def _by_date(words: list[str]) -> bool:
+    """Who is older, which came out first, who lived longer."""
+    return not BY_DATE.isdisjoint(words) or "lived" in words
 
 
 def _answer_type(words: list[str]) -> str:

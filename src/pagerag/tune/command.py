@@ -22,6 +22,8 @@ from pagerag.units import Mode
 
 __all__ = ["SIGNALS", "tune"]
 
+WITH_SUPPORT = {"sentence": 3, "document": 1}
+"""Models that are averaged behind a support encoder: in document mode more of them were no better on train."""
 SIGNALS = ("support", "bearing")
 """What our support encoder says of a unit (``pagerag.models``)."""
 
@@ -68,7 +70,10 @@ def tune(
             texts = {item.question: item.pool.question for item in items}
             support = StoredSupport.load(support_scores, texts, SIGNALS)
         promoter = Promoter(weights, support=support, strategy="formula")
-        trained = train(items, Settings(seed=seed), promoter, say, about)
+        settings = Settings(seed=seed)
+        if support is not None:  # the encoder takes so long that more trees are not felt
+            settings = settings.averaged(WITH_SUPPORT[family])
+        trained = train(items, settings, promoter, say, about)
         name = f"learned-{family}{'-support' if support is not None else ''}.npz"
         trained.model.save(out / name)
         figures["learned"] = trained.figures

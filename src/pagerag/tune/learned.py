@@ -52,6 +52,12 @@ class Settings:
     verdict: Growth = field(default_factory=lambda: Growth(rounds=150, depth=3, rate=0.06, columns=0.6))
     k: int = 5
 
+    def averaged(self, models: int) -> Settings:
+        """The scores and the size by the mean of several models."""
+        return replace(
+            self, growth=replace(self.growth, models=models), size=replace(self.size, models=models)
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
