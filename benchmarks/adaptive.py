@@ -24,7 +24,7 @@ from benchmarks import corpora
 from pagerag import Promoter
 from pagerag.protocols import Encoder
 from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
-from pagerag.retrieve.adaptive import Limits, fill_by_probability
+from pagerag.retrieve.adaptive import Limits
 from pagerag.units import Candidate, Pool
 
 K = 5
@@ -105,8 +105,10 @@ def measure(
             found = time.process_time()
             chosen: Sequence[Candidate] = ()
             if len(pool):
-                promotion = promoter.promote(asked.question, pool, k=K, mode="document")
-                chosen = (fill_by_probability(promotion) if way == retriever.retrieve else promotion).context
+                followed = way == retriever.retrieve
+                chosen = promoter.promote(
+                    asked.question, pool, k=K, mode="document", fill_by_score=followed
+                ).context
             end = time.process_time()
             plain.add(asked, pool.candidates, pool, found - start + encode_seconds)
             promoted.add(asked, chosen, pool, end - start + encode_seconds)

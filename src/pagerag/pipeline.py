@@ -19,7 +19,6 @@ from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promote import Promoter, Promotion
 from pagerag.protocols import Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
-from pagerag.retrieve.adaptive import fill_by_probability
 from pagerag.settings import Settings
 from pagerag.store import Store, sentences_of
 from pagerag.text.tokens import fold
@@ -226,13 +225,15 @@ class PageRAG:
     def _promote(self, question: str, pool: Pool) -> Promotion:
         keywords: dict[str, Any] = {"strategy": self.strategy, "max_tokens": self.max_tokens}
         if self.mode != "sentence" or self.store is None:
-            promotion = self.promoter.promote(
-                question, pool, k=self.k, mode=self.mode, analyses=self._analyses(pool.candidates), **keywords
+            return self.promoter.promote(
+                question,
+                pool,
+                k=self.k,
+                mode=self.mode,
+                analyses=self._analyses(pool.candidates),
+                fill_by_score=pool.metadata.get("scores") == "probability",
+                **keywords,
             )
-            # The order of a followed pool is worth more than promotion's own for what is only fill; with a
-            # bound on tokens the fill must fit, and promotion's does.
-            followed = pool.metadata.get("scores") == "probability" and self.max_tokens is None
-            return fill_by_probability(promotion) if followed else promotion
         sentences = self._sentences(pool, self._best_passages(question, pool))
         return self.promoter.promote(
             question,

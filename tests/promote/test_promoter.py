@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +315,27 @@ def test_a_support_encoder_is_one_more_signal() -> None:
     assert liked in ids(helped.context)
     with pytest.raises(pagerag.PageRAGError, match="oracle"):
         Promoter(support=Oracle(liked, shape=(1, 3))).promote(cases.WIKI_QUESTION, cases.WIKI)
+
+
+def test_the_budget_may_be_filled_by_the_candidates_own_probabilities() -> None:
+    plain = promote(cases.WIKI_QUESTION, cases.WIKI, k=5)
+    left = [unit for unit in plain.candidates if unit.id not in {chosen.id for chosen in plain.context}]
+    wanted = left[-1].id
+    pool = [replace(unit, score=1.0 if unit.id == wanted else 0.0) for unit in plain.candidates]
+    by_promotion = Promoter().promote(cases.WIKI_QUESTION, pool, k=5)
+    by_score = Promoter().promote(cases.WIKI_QUESTION, pool, k=5, fill_by_score=True)
+    assert by_score.core == by_promotion.core
+    assert len(by_score.core) < 5 == len(by_score.context)
+    assert by_score.context[len(by_score.core)].id == wanted
+    few = Promoter().promote(
+        cases.WIKI_QUESTION,
+        pool,
+        k=5,
+        max_tokens=25,
+        count_tokens=lambda text: len(text.split()),
+        fill_by_score=True,
+    )
+    assert sum(len(unit.text.split()) for unit in few.context) <= 25
 
 
 def test_max_tokens_takes_any_counter() -> None:

@@ -145,12 +145,15 @@ class Promoter:
         relations: Iterable[Relation] = (),
         analyses: Sequence[Analysis | None] | None = None,
         strategy: str | Strategy | None = None,
+        fill_by_score: bool = False,
     ) -> Promotion:
         """Select at most ``k`` units (and at most ``max_tokens`` tokens) that jointly support an answer.
 
         The pool is best first when it has no scores. ``vector`` is the question's own embedding, used when
         the candidates have vectors of the same encoder. ``analyses`` are earlier ``analyze`` results,
-        aligned with the candidates; None where there is none.
+        aligned with the candidates; None where there is none. ``fill_by_score`` says that the candidates'
+        scores are probabilities, as promotion's own are: what the core leaves of the budget is then filled by
+        the larger of the two.
         """
         check_question(question)
         check_budget(k, mode, max_tokens)
@@ -180,7 +183,10 @@ class Promoter:
             )
             judgement = judge.judge(evidence, budget.fits)
         core = judgement.core
-        context = (*core, *budget.fill(core, judgement.scores))
+        worth = judgement.scores
+        if fill_by_score:
+            worth = np.maximum(worth, np.array([unit.score or 0.0 for unit in pool], dtype=np.float32))
+        context = (*core, *budget.fill(core, worth))
         return Promotion(
             question=question,
             k=k,
@@ -365,11 +371,11 @@ class _Budget:
             return False
         return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
 
-    def fill(self, core: tuple[int, ...], scores: NDArray[np.float32]) -> list[int]:
-        """The highest-scoring unused candidates that still fit, best first (A.5, the last step)."""
+    def fill(self, core: tuple[int, ...], worth: NDArray[np.float32]) -> list[int]:
+        """The unused candidates worth most that still fit, best first (A.5, the last step)."""
         inside = set(core)
         filled: list[int] = []
-        for index in np.argsort(-scores, kind="stable").tolist():
+        for index in np.argsort(-worth, kind="stable").tolist():
             if len(inside) >= self.k:
                 break
             if index not in inside and self.fits({*inside, index}):

@@ -38,7 +38,7 @@ from pagerag.text.entities import extract_entities
 from pagerag.text.tokens import all_words
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["AdaptiveRetriever", "Limits", "fill_by_probability", "promote_adaptively"]
+__all__ = ["AdaptiveRetriever", "Limits", "promote_adaptively"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,32 +363,11 @@ def promote_adaptively(
             first = promoter.promote(question, start, k=k, mode=mode)
             if first.state == "enough":
                 return first
-    followed = promoter.promote(question, retriever.retrieve(question, pool), k=k, mode=mode)
-    return fill_by_probability(followed)
-
-
-def fill_by_probability(promotion: Promotion) -> Promotion:
-    """The same core, but the places left in the context filled by the larger of two probabilities: the
-    followed pool's own, and promotion's.
-
-    The order of a followed pool already weighs how its passages lead to each other. On train questions
-    filling by it is as good as filling by promotion's own order, and much better where there are no
-    titles to link by; what promotion nearly chose is not passed over for it.
-    """
-    places = list(promotion.core_places)
-    said = {promotion.candidates[place].text.strip().casefold() for place in places}
-    worth = [
-        max(unit.score or 0.0, score)
-        for unit, score in zip(promotion.candidates, promotion.scores, strict=True)
-    ]
-    for place in sorted(range(len(worth)), key=lambda place: -worth[place]):
-        if len(places) >= len(promotion.context_places):
-            break
-        text = promotion.candidates[place].text.strip().casefold()
-        if text not in said:
-            said.add(text)
-            places.append(place)
-    return replace(promotion, context_places=tuple(places))
+    # The order of a followed pool already weighs how its passages lead to each other. On train questions
+    # filling by it is as good as filling by promotion's own order, and much better where there are no
+    # titles to link by; what promotion nearly chose is not passed over for it.
+    followed = retriever.retrieve(question, pool)
+    return promoter.promote(question, followed, k=k, mode=mode, fill_by_score=True)
 
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:
