@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from training.examples import Example, Unit
+from training.synthetic import FORMS, PAREN
 
 __all__ = ["Fact", "dated", "facts_of"]
 
@@ -34,7 +35,6 @@ _START = re.compile(
 )
 _LIFE = re.compile(rf"\([^()]*?\b{_YEAR}\s*[–—-][^()]*?\b{_YEAR}\s*\)")
 _BORN = re.compile(rf"\(\s*born\b[^()]*?\b{_YEAR}\s*\)")
-_PAREN = re.compile(r"\s*\([^)]*\)$")
 
 Form = tuple[str, bool]
 """A question, and whether the earlier one (or the shorter span) is the answer."""
@@ -47,11 +47,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
         ("Who is younger, {a} or {b}?", False),
         ("Who was born later, {a} or {b}?", False),
     ),
-    "died": (
-        ("Who died first, {a} or {b}?", True),
-        ("Who died earlier, {a} or {b}?", True),
-        ("Who died later, {a} or {b}?", False),
-    ),
+    "died": FORMS["date of death"],
     "lived": (("Who lived longer, {a} or {b}?", False), ("Who had the longer life, {a} or {b}?", False)),
     "made": (
         ("Which {n} came out first, {a} or {b}?", True),
@@ -144,7 +140,7 @@ def dated(pools: Sequence[Example], count: int, seed: int) -> list[Example]:
                 "dated",
                 form.format(a=a.title, b=b.title, n=a.noun),
                 _among([a.unit, b.unit], [*from_a.units, *from_b.units], rng),
-                (answer, _PAREN.sub("", answer)),
+                (answer, PAREN.sub("", answer)),
                 "span",
             )
         )

@@ -72,6 +72,7 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.marked = marked
+        self.register_buffer("own", torch.tensor(AT_MARKERS), persistent=False)
         self.dropout, self.block, self.local = dropout, frame.block, local if frame.block else 0
         self.words = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(frame.limit, width)
@@ -96,8 +97,7 @@ class Network(nn.Module):
         near = self._near(real, types) if self.local else mask
         before = x
         for number, layer in enumerate(self.layers):
-            before = x
-            x = layer(x, near if number < self.local else mask)
+            before, x = x, layer(x, near if number < self.local else mask)
         return before, x
 
     def _near(self, real: Tensor, types: Tensor) -> Tensor:
@@ -117,8 +117,7 @@ class Network(nn.Module):
         tokens = self.token_head(x)
         if self.marked:
             here = ((ids == MARKER) | (ids == CLS))[..., None]
-            own = torch.tensor(AT_MARKERS, device=x.device)
-            tokens = torch.where(here & own, tokens, self.token_head(before))
+            tokens = torch.where(here & self.own, tokens, self.token_head(before))
         return tokens, self.kind_head(torch.tanh(self.kind_hidden(first)))
 
 

@@ -77,46 +77,34 @@ def run(
     chosen = setting(options.config)
     folder = options.out / chosen.name
     folder.mkdir(parents=True, exist_ok=True)
-    every = ["pretrain"]
+    # The fold that a run does not see (or none) and its seed; the fold whose runs a stage averages.
+    runs: dict[str, tuple[int | None, int]] = {"pretrain": (None, chosen.seeds[0])}
+    held: dict[str, int] = {}
     for fold in folds:
-        every += [*_runs(chosen, fold), f"fold{fold}"]
-    every += [*(f"seed{seed}" for seed in chosen.seeds), "finish"]
+        runs |= {f"fold{fold}-{seed}": (fold, seed) for seed in chosen.fold_seeds}
+        held[f"fold{fold}"] = fold
+    runs |= {f"seed{seed}": (None, seed) for seed in chosen.seeds}
+    every = [*runs, *held, "finish"]
     unknown = set(options.stage or []) - set(every)
     if unknown:
         raise SystemExit(f"there is no stage {', '.join(sorted(unknown))}; the stages are {', '.join(every)}")
     corpus, base = open_corpus(options, chosen)
     task = Task(options, chosen, corpus, base)
-    shipped = [f"seed{seed}" for seed in chosen.seeds]
-    if chosen.with_folds:
-        shipped += [one for fold in folds for one in _runs(chosen, fold)]
     for stage in options.stage or every:
-        kind, fold, seed = _parsed(stage)
-        file = folder / (output.format(fold) if kind == "fold" and seed is None else f"{stage}.safetensors")
+        file = folder / (output.format(held[stage]) if stage in held else f"{stage}.safetensors")
         if stage == "finish":
-            finish(_averaged(task, folder, shipped), folder, name)
+            own = [f"seed{seed}" for seed in chosen.seeds]
+            if chosen.with_folds:
+                own += [one for one, (fold, _) in runs.items() if fold is not None]
+            finish(_averaged(task, folder, own), folder, name)
         elif file.exists():
             log(f"{file} is there")
-        elif kind == "fold" and seed is None:
-            network = _averaged(task, folder, _runs(chosen, fold)).to(options.device)
-            held_out(network, task, fold, file)
+        elif stage in held:
+            own = [one for one, (fold, _) in runs.items() if fold == held[stage]]
+            held_out(_averaged(task, folder, own).to(options.device), task, held[stage], file)
         else:
-            used = chosen.seeds[0] if seed is None else seed
-            keep(_trained(task, folder, stage, fold=fold if kind == "fold" else None, seed=used), file)
-
-
-def _runs(chosen: Setting, fold: int) -> list[str]:
-    """The stages that train without the fold."""
-    return [f"fold{fold}-{seed}" for seed in chosen.fold_seeds]
-
-
-def _parsed(stage: str) -> tuple[str, int, int | None]:
-    """``fold2-1`` as (fold, 2, 1), ``fold2`` as (fold, 2, None), ``seed1`` as (seed, 0, 1)."""
-    head, _, seed = stage.partition("-")
-    kind = head.rstrip("0123456789")
-    number = int(head.removeprefix(kind) or 0)
-    if kind == "seed":
-        return kind, 0, number
-    return kind, number, int(seed) if seed else None
+            fold, seed = runs[stage]
+            keep(_trained(task, folder, stage, fold=fold, seed=seed), file)
 
 
 def _averaged(task: Task, folder: Path, names: Sequence[str]) -> Network:

@@ -21,7 +21,7 @@ _SPAN = re.compile(
     r"(?:(?:[A-Z][\w'’&.-]*|\d[\d,.]*\d|\d+)(?:\s+(?:of|the|and|de|von|van|la|for|in)\s+(?=[A-Z]))?\s*)+"
 )
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-2][0-9])\b")
-_PAREN = re.compile(r"\s*\([^)]*\)$")
+PAREN = re.compile(r"\s*\([^)]*\)$")
 _LEADS = {
     "The",
     "A",
@@ -104,8 +104,8 @@ def wiki_steps(wiki: Iterable[Example]) -> list[Example]:
 
 
 def _same(title: str, name: str) -> bool:
-    short = _PAREN.sub("", title).lower()
-    return short in name.lower() or _PAREN.sub("", name).lower() in title.lower()
+    short = PAREN.sub("", title).lower()
+    return short in name.lower() or PAREN.sub("", name).lower() in title.lower()
 
 
 def _holds(unit: Unit, text: str) -> bool:
@@ -115,7 +115,7 @@ def _holds(unit: Unit, text: str) -> bool:
 # --- comparisons made again from the evidence of different questions -----------------------------------
 
 _DATES = ("date of birth", "date of death", "publication date")
-_FORMS: dict[str, tuple[tuple[str, bool], ...]] = {
+FORMS: dict[str, tuple[tuple[str, bool], ...]] = {
     "date of birth": (
         ("Who is older, {a} or {b}?", True),
         ("Who was born first, {a} or {b}?", True),
@@ -200,7 +200,7 @@ def comparisons(wiki: Sequence[Example], count: int, seed: int) -> list[Example]
             year_a, year_b = _year(value_a), _year(value_b)
             if not year_a or not year_b or year_a == year_b:
                 continue
-            forms = (_BRIDGE_FORMS if bridged else _FORMS)[relation]
+            forms = (_BRIDGE_FORMS if bridged else FORMS)[relation]
             question, earlier = rng.choice(forms)
             kind, answer = "span", a if (year_a < year_b) == earlier else b
         units = [replace(u, support=True) for u in (*gold_a, *gold_b)]
@@ -218,7 +218,7 @@ def comparisons(wiki: Sequence[Example], count: int, seed: int) -> list[Example]
                 "comparison",
                 text,
                 tuple(units),
-                (answer, _PAREN.sub("", answer)),
+                (answer, PAREN.sub("", answer)),
                 kind,
             )
         )
@@ -391,7 +391,7 @@ def _one_bridge(example: Example, rng: random.Random, number: int) -> Example | 
     titles = list(by_title)
     rng.shuffle(titles)
     for title in titles:
-        name = _PAREN.sub("", title)
+        name = PAREN.sub("", title)
         if len(name) < 4:
             continue
         mention = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")

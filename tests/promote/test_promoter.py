@@ -336,6 +336,12 @@ def test_the_budget_may_be_filled_by_the_candidates_own_probabilities() -> None:
         fill_by_score=True,
     )
     assert sum(len(unit.text.split()) for unit in few.context) <= 25
+    with pytest.raises(CandidateError, match=rf"{wanted!r} has score 12.5, which is no probability"):
+        Promoter().promote(
+            cases.WIKI_QUESTION,
+            [replace(unit, score=12.5 if unit.id == wanted else 0.5) for unit in pool],
+            fill_by_score=True,
+        )
 
 
 def test_max_tokens_takes_any_counter() -> None:

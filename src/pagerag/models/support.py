@@ -50,7 +50,7 @@ class PoolSupport:
         self._model = Model("support", folder=Path(folder) if folder else None, threads=threads)
         caps = self._model.facts["caps"]
         self._sentence_cap, self._paragraph_cap = int(caps["sentence"]), int(caps["paragraph"])
-        self._longest = int(caps["longest"])
+        self._longest = int(caps.get("longest", self._paragraph_cap))
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """Shape (units, 2), values in [0, 1], rows in the order of ``units``."""
@@ -102,12 +102,8 @@ class PoolSupport:
             return self._sentence_cap, DOCUMENT * self._sentence_cap
         cap, short = self._paragraph_cap, DOCUMENT * self._paragraph_cap
         room = self._model.frame.room(asked) - sum(min(len(title), TITLE_CAP) + 2 for title in titles)
-        fits = [
-            more
-            for more in range(cap, self._longest + 1)
-            if sum(min(len(ids), more) for ids in bodies) <= room
-        ]
-        return max(fits, default=cap), short
+        wider = range(self._longest, cap, -1)
+        return next((n for n in wider if sum(min(len(ids), n) for ids in bodies) <= room), cap), short
 
 
 def _sentences(text: str, body: Body, cap: int, asked: Collection[int]) -> list[list[int]]:

@@ -185,7 +185,7 @@ class Promoter:
         core = judgement.core
         worth = judgement.scores
         if fill_by_score:
-            worth = np.maximum(worth, np.array([unit.score or 0.0 for unit in pool], dtype=np.float32))
+            worth = np.maximum(worth, _probabilities(pool))
         context = (*core, *budget.fill(core, worth))
         return Promotion(
             question=question,
@@ -382,6 +382,17 @@ class _Budget:
                 inside.add(index)
                 filled.append(index)
         return filled
+
+
+def _probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:
+    """The candidates' scores where they are probabilities; a candidate without one counts as 0."""
+    for unit in pool:
+        if unit.score is not None and not 0.0 <= unit.score <= 1.0:
+            raise CandidateError(
+                f"candidate {unit.id!r} has score {unit.score}, which is no probability; "
+                "fill_by_score needs scores from 0 to 1, leave it out for a retriever's own scores"
+            )
+    return np.array([unit.score or 0.0 for unit in pool], dtype=np.float32)
 
 
 def _counted(count: TokenCounter, candidate: Candidate) -> int:
