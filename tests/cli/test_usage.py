@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pagerag.cli import COMMANDS, main
+from pagerag.cli import command_lines, main
 
 MINE = ("ask", "explain", "promote", "doctor", "config", "completion", "demo")
 
@@ -133,12 +133,12 @@ def test_completion_scripts_know_every_command_and_option(capsys):
     for shell in ("bash", "zsh", "fish"):
         code, out, _ = run(capsys, "completion", shell)
         assert code == 0
-        for command in COMMANDS:
+        for command in command_lines():
             assert command in out
         assert "no-adaptive" in out
     _, out, _ = run(capsys, "completion", "--json")
     told = json.loads(out)
-    assert set(told) == set(COMMANDS)
+    assert set(told) == set(command_lines())
     assert any("--store" in option["flags"] and option["file"] for option in told["ask"])
 
 

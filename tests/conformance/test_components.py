@@ -7,8 +7,10 @@ import re
 import pytest
 
 from pagerag.errors import MissingExtraError, WeightsError
+from pagerag.models import support_encoder
 from pagerag.protocols import load, names
 from pagerag.read import reader
+from pagerag.read.extractive import extractive_reader
 from pagerag.retrieve import (
     BM25Retriever,
     CachedEncoder,
@@ -168,8 +170,8 @@ def reply(request):
 
 @pytest.mark.parametrize("name", ["ircot", "recomp", "selfrag", "efficientrag", "kg2rag"])
 def test_compact_systems(name):
-    from pagerag.backends import chat_from, systems
     from pagerag.settings import ChatSettings
+    from pagerag_lab.compact.registry import chat_from, systems
 
     pytest.importorskip("httpx")
     with ScriptedChat(reply) as server:
@@ -191,21 +193,20 @@ def test_the_chat_reader():
         check_reader(made(reader, "chat", base_url=chat.url, model="scripted"), answer="Poland")
 
 
-def shipped(name):
+def shipped(make):
     """A model of pagerag-models, or a skip where its files are not installed."""
-    models = pytest.importorskip("pagerag.models")
     try:
-        return made(getattr(models, name))
+        return made(make)
     except WeightsError as missing:
         pytest.skip(str(missing))
 
 
 def test_the_extractive_reader():
-    check_reader(shipped("extractive_reader"), answer="Warsaw", question="Where was Marie Curie born?")
+    check_reader(shipped(extractive_reader), answer="Warsaw", question="Where was Marie Curie born?")
 
 
 def test_the_support_encoder():
-    check_support_encoder(shipped("support_encoder"), prefers=0, joint=True)
+    check_support_encoder(shipped(support_encoder), prefers=0, joint=True)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from pagerag.errors import EmptyPoolError, InputError, ReaderError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 from pagerag.read.evidence import EvidenceReader
 from pagerag.testing import FakeReader, FakeRetriever
 from pagerag.units import Answer, Candidate

@@ -13,7 +13,7 @@ import pytest
 from pagerag.errors import InputError
 from pagerag.plugins._stage import _falling
 from pagerag.plugins._units import UnitSkippedWarning
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 
 from .conftest import QUESTION, Doc
 

@@ -16,7 +16,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from pagerag.errors import InputError
 from pagerag.plugins.haystack import PageRAGRanker
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 from pagerag.testing import FakeEncoder
 
 from .conftest import HAYSTACK, QUESTION

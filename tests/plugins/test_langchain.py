@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnablePassthrough
 from pydantic import Field
 
 from pagerag.plugins.langchain import PageRAGCompressor
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 
 from .conftest import LANGCHAIN, QUESTION
 

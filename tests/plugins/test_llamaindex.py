@@ -26,7 +26,7 @@ from llama_index.core.schema import (
 
 from pagerag.errors import InputError
 from pagerag.plugins.llamaindex import PageRAGPostprocessor, _positions, _units
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 from pagerag.testing import FakeEncoder
 
 from .conftest import LLAMAINDEX, QUESTION

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagerag.promote import score
-from pagerag.promote.features import OF_QUESTION, View
-from pagerag.promote.setsize import expected_f1, gold_count, prefix_values
-from pagerag.promote.sizes import LARGEST, SIZE, best_size, size_rows
-from pagerag.promote.weights import Weights
+from pagerag.promotion import score
+from pagerag.promotion.core_size import LARGEST, SIZE, best_size, size_rows
+from pagerag.promotion.expected_f1 import expected_f1, gold_count, prefix_values
+from pagerag.promotion.features import OF_QUESTION, View
+from pagerag.promotion.weights import Weights
 
 W = Weights()
 unit = st.floats(0, 1, allow_nan=False, width=32)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagerag import Candidate, Promoter, Relation
-from pagerag.promote.promoter import count_characters
+from pagerag.promotion.promoter import count_characters
 
 WORDS = [
     "river",
@@ -186,7 +186,7 @@ def test_same_result_under_any_hash_seed_and_worker_count() -> None:
         "n = len(jobs); assert all(out[i] == out[i + n] for b in range(0, len(out), 2 * n) for i in range(b, b + n));"
         "print(json.dumps(out))"
     )
-    cases = os.path.join(os.path.dirname(__file__), "..", "promote")  # noqa: PTH118, PTH120
+    cases = os.path.join(os.path.dirname(__file__), "..", "promotion")  # noqa: PTH118, PTH120
     seen = set()
     for seed in ("0", "1", "4242"):
         done = subprocess.run(

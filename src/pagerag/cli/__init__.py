@@ -1,7 +1,8 @@
 """The ``pagerag`` command: one file per sub-command, imported only when it is called.
 
 A command module has ``HELP`` (one line), ``EXAMPLES`` (shown by ``--help``), ``configure(parser)`` and
-``run(args) -> int``. Exit codes are in ``pagerag.cli.console``.
+``run(args) -> int``. Exit codes are in ``pagerag.cli.console``. Another package adds commands by entry points of the
+group ``pagerag.commands`` that name such modules; ``pagerag-lab`` adds evaluate, reproduce, report and tune.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, error
 from pagerag.errors import PageRAGError
 
-__all__ = ["COMMANDS", "main", "parser"]
+__all__ = ["COMMANDS", "command_lines", "main", "parser"]
 
 COMMANDS = {
     "demo": "index a small corpus and ask it multi-hop questions",
@@ -26,12 +30,41 @@ COMMANDS = {
     "stats": "what a store holds",
     "doctor": "what is installed, what answers, and how to fix what does not",
     "config": "show the settings and where each comes from",
-    "evaluate": "measure on a benchmark file",
-    "reproduce": "regenerate a table or figure of the paper",
-    "report": "compare runs in one HTML page",
-    "tune": "fit the weights and the learned scorer on train files",
     "completion": "print a shell completion script",
 }
+
+ENTRY_POINTS = "pagerag.commands"
+
+LABORATORY = ("evaluate", "reproduce", "report", "tune")
+"""Commands of the package pagerag-lab: known by name, so that a user without it is told how to get it."""
+
+
+@cache
+def _added() -> dict[str, Any]:
+    """Return the entry points of commands that other packages add, by name."""
+    from importlib.metadata import entry_points  # 20 ms: only where a command is not one of our own
+
+    return {point.name: point for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name)}
+
+
+def _module(name: str) -> ModuleType:
+    """Import the module of a command, ours or another package's."""
+    if name in COMMANDS:
+        return import_module(f"pagerag.cli.{name}")
+    loaded: ModuleType = _added()[name].load()
+    return loaded
+
+
+def command_lines(command: str | None = None) -> dict[str, str]:
+    """Return each command's line of help; another package's modules are imported only to list them."""
+    if command in COMMANDS:
+        return COMMANDS
+    added = {
+        name: _module(name).HELP if command in (None, "", name) else ""
+        for name in _added()
+        if name not in COMMANDS
+    }
+    return {**COMMANDS, **added}
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
@@ -43,11 +76,11 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="store_true", help="print the version and leave")
     subs = root.add_subparsers(dest="command", metavar="COMMAND")
-    for name, line in COMMANDS.items():
+    for name, line in command_lines(command).items():
         if command is not None and name != command:
             subs.add_parser(name, help=line)
             continue
-        module = import_module(f"pagerag.cli.{name}")
+        module = _module(name)
         sub = subs.add_parser(
             name,
             help=line,
@@ -63,9 +96,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. Errors of ours are one line on stderr, never a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in words if not word.startswith("-")), None)
-    if command is not None and command not in COMMANDS:
-        near = get_close_matches(command, COMMANDS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(COMMANDS)}"
+    if command is not None and command not in COMMANDS and command not in _added():
+        known = [*COMMANDS, *_added()]
+        near = get_close_matches(command, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(known)}"
+        if command in LABORATORY:
+            hint = "it belongs to the package pagerag-lab, which is not installed"
         error(f"there is no command {command!r}; {hint}")
         return USAGE
     root = parser(command or "")
@@ -79,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         root.print_help()
         return 0
     try:
-        return int(import_module(f"pagerag.cli.{args.command}").run(args))
+        return int(_module(args.command).run(args))
     except PageRAGError as problem:
         error(str(problem))
         return FAILED

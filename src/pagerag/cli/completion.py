@@ -114,7 +114,9 @@ def _bash(commands: dict[str, list[argparse.Action]]) -> str:
 
 
 def _zsh(commands: dict[str, list[argparse.Action]]) -> str:
-    from pagerag.cli import COMMANDS
+    from pagerag.cli import command_lines
+
+    said = command_lines()
 
     lines = [
         "#compdef pagerag",
@@ -123,7 +125,7 @@ def _zsh(commands: dict[str, list[argparse.Action]]) -> str:
         "  local -a commands",
         "  commands=(",
     ]
-    lines += [f"    '{name}:{_quoted(COMMANDS[name])}'" for name in commands]
+    lines += [f"    '{name}:{_quoted(said[name])}'" for name in commands]
     lines += [
         "  )",
         "  if (( CURRENT == 2 )); then _describe command commands; return; fi",
@@ -151,11 +153,13 @@ def _zsh_values(action: argparse.Action) -> str:
 
 
 def _fish(commands: dict[str, list[argparse.Action]]) -> str:
-    from pagerag.cli import COMMANDS
+    from pagerag.cli import command_lines
+
+    said = command_lines()
 
     lines = ["# pagerag completion for fish"]
     lines += [
-        f"complete -c pagerag -n __fish_use_subcommand -f -a {name} -d '{_quoted(COMMANDS[name])}'"
+        f"complete -c pagerag -n __fish_use_subcommand -f -a {name} -d '{_quoted(said[name])}'"
         for name in commands
     ]
     for name, actions in commands.items():

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pagerag.backends.formats import FORMATS, Record, detect, read_pools, unit_of, write_promoted
 from pagerag.cli._options import add_settings, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
 from pagerag.errors import InputError, PageRAGError
-from pagerag.promote import Promoter, Promotion
+from pagerag.promotion import Promoter, Promotion
+from pagerag.systems.formats import FORMATS, Record, detect, read_pools, unit_of, write_promoted
 
 HELP = "Promote every question's pool in a file: the same file with less in it, or the results as JSON lines."
 
@@ -98,7 +98,7 @@ class _Work:
         self.args, self.settings = args, settings
         self.done = self.failed = 0
         if settings.promote.weights:
-            from pagerag.promote import Weights
+            from pagerag.promotion import Weights
 
             self.promoter = Promoter(weights=Weights.load(settings.promote.weights))
         else:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from pagerag.plugins._stage import Stage
-from pagerag.promote import Promoter
+from pagerag.promotion import Promoter
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pagerag.promote import Promotion
-from pagerag.promote.trace import SupportPath
+from pagerag.promotion import Promotion
+from pagerag.promotion.trace import SupportPath
 
 __all__ = ["KEY", "Role", "provenance_of", "without_provenance"]
 

@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 
 from pagerag.plugins._provenance import KEY, provenance_of, without_provenance
 from pagerag.plugins._units import Keys, Unit, candidates_of, question_vector
-from pagerag.promote import Promoter, Promotion
-from pagerag.promote.candidates import check_budget
+from pagerag.promotion import Promoter, Promotion
+from pagerag.promotion.candidates import check_budget
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
 

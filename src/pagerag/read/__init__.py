@@ -90,13 +90,10 @@ def _gguf_options(settings: Settings) -> dict[str, Any]:
 
 def _extractive(settings: Settings, options: dict[str, Any]) -> Reader:  # noqa: ARG001
     from pagerag._extras import need
+    from pagerag.read.extractive import extractive_reader
 
-    purpose = "the extractive reader"
-    models = need("pagerag.models", "pagerag-models", "models", purpose)
-    make = getattr(models, "extractive_reader", None)
-    if make is None:  # a leftover folder without the package is an empty namespace to Python
-        raise MissingExtraError("pagerag-models", "models", purpose)
-    return make(**options)  # type: ignore[no-any-return]
+    need("pagerag_models", "pagerag-models", "models", "the extractive reader")
+    return extractive_reader(**options)
 
 
 _MADE: dict[str, Callable[[Settings, dict[str, Any]], Reader]] = {

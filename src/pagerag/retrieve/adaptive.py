@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError, StoreError
-from pagerag.promote import Promoter, Promotion
-from pagerag.promote.trees import Trees
+from pagerag.promotion import Promoter, Promotion
+from pagerag.promotion.trees import Trees
 from pagerag.protocols import Encoder
 from pagerag.retrieve.corpus import Searcher
 from pagerag.retrieve.names import Reading, hashed_names

@@ -1,0 +1,1 @@
+"""Measure, fit and train pagerag: benchmarks, metrics, runs, reproduction, rivals, tuning, training."""

@@ -1,0 +1,158 @@
+"""Adaptive candidate generation against plain retrieval, by question type.
+
+    python -m pagerag_lab.benchmarks.adaptive --data ../shared/data
+    python -m pagerag_lab.benchmarks.adaptive --data ../shared/data --corpus hotpotqa-dev --encoder minilm
+
+For each corpus: passage recall@5 and full recall@5 (all gold passages among five) of the plain hybrid
+ranking, of the adaptive ranking, and of promotion in document mode on each of the two pools; how often
+the pool holds all gold; and the time a question takes. Corpora: the open 2Wiki pair, all HotpotQA dev
+contexts as one corpus, each of them without titles, and the questions' own contexts (``--pools``).
+Embeddings are cached; the times include encoding the question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pagerag import Promoter
+from pagerag.protocols import Encoder
+from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
+from pagerag.retrieve.adaptive import Limits
+from pagerag.units import Candidate, Pool
+from pagerag_lab.benchmarks import corpora
+
+K = 5
+
+
+@dataclass
+class Row:
+    """What one way of choosing found, question by question."""
+
+    name: str
+    kinds: list[str] = field(default_factory=list)
+    recall: list[float] = field(default_factory=list)
+    pool_recall: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, asked: corpora.Asked, top: Sequence[Candidate], pool: Pool, seconds: float) -> None:
+        self.kinds.append(asked.kind)
+        self.recall.append(share(asked.gold, top[:K]))
+        self.pool_recall.append(share(asked.gold, pool.candidates))
+        self.sizes.append(len(pool))
+        self.seconds.append(seconds)
+
+    def line(self, kind: str | None) -> str:
+        here = [i for i, one in enumerate(self.kinds) if kind in (None, one)]
+        recall, whole = np.array(self.recall)[here], np.array(self.pool_recall)[here]
+        return (
+            f"| {self.name} | {kind or 'all'} | {len(here)} | {100 * recall.mean():.1f} | "
+            f"{100 * (recall == 1).mean():.1f} | {100 * (whole == 1).mean():.1f} | "
+            f"{np.array(self.sizes)[here].mean():.1f} | {1000 * np.median(np.array(self.seconds)[here]):.0f} |"
+        )
+
+
+def share(gold: frozenset[str], units: Sequence[Candidate]) -> float:
+    return len(gold & {unit.id for unit in units}) / len(gold)
+
+
+class Remembered:
+    """The questions' vectors, encoded beforehand; ``seconds`` is what encoding one of them took."""
+
+    def __init__(self, inner: Encoder, questions: Sequence[str]) -> None:
+        self.name, self.dimension = inner.name, inner.dimension
+        self.inner = inner
+        some = questions[:: max(1, len(questions) // 50)]
+        fresh = encoder(inner.name)
+        fresh.encode_queries(some[:2])  # the first call loads
+        took = []
+        for text in some:
+            start = time.process_time()
+            fresh.encode_queries([text])
+            took.append(time.process_time() - start)
+        self.seconds = float(np.median(took))
+        self.vectors = dict(zip(questions, inner.encode_queries(questions), strict=True))
+
+    def encode_queries(self, texts: Sequence[str], /) -> np.ndarray:
+        return np.stack([self.vectors[text] for text in texts])
+
+    def encode_passages(self, texts: Sequence[str], /) -> np.ndarray:
+        return self.inner.encode_passages(texts)
+
+
+def measure(
+    name: str,
+    tasks: Sequence[tuple[corpora.Asked, MemoryCorpus]],
+    promoter: Promoter,
+    pool_size: int,
+    limits: Limits,
+    encode_seconds: float,
+) -> list[Row]:
+    rows = [Row(what) for what in ("hybrid", "hybrid → promotion", "adaptive", "adaptive → promotion")]
+    adaptive: dict[int, AdaptiveRetriever] = {}
+    for asked, corpus in tasks:
+        retriever = adaptive.setdefault(id(corpus), AdaptiveRetriever(corpus, limits=limits))
+        ways: list[Callable[[str, int], Pool]] = [corpus.retrieve, retriever.retrieve]
+        for plain, promoted, way in zip(rows[::2], rows[1::2], ways, strict=True):
+            start = time.process_time()
+            pool = way(asked.question, pool_size)
+            found = time.process_time()
+            chosen: Sequence[Candidate] = ()
+            if len(pool):
+                followed = way == retriever.retrieve
+                chosen = promoter.promote(
+                    asked.question, pool, k=K, mode="document", fill_by_score=followed
+                ).context
+            end = time.process_time()
+            plain.add(asked, pool.candidates, pool, found - start + encode_seconds)
+            promoted.add(asked, chosen, pool, end - start + encode_seconds)
+    print(f"\n{name}\n")
+    print("| way | questions | N | recall@5 | full recall@5 | all gold in pool | pool | CPU ms |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        for kind in (None, *sorted(set(row.kinds))):
+            print(row.line(kind), flush=True)
+    return rows
+
+
+def main() -> None:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--corpus", default="2wiki-open", choices=sorted(corpora.FILES))
+    parser.add_argument("--encoder", default="wordllama")
+    parser.add_argument("--no-titles", action="store_true", help="take every title away")
+    parser.add_argument("--pools", action="store_true", help="the questions' own contexts, not one corpus")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--pool", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=Limits().rounds)
+    arguments = parser.parse_args()
+    corpus = corpora.read(arguments.corpus, arguments.data, arguments.limit)
+    if arguments.no_titles:
+        corpus = corpus.without_titles()
+    vectors = Remembered(encoder(arguments.encoder, cache=True), [one.question for one in corpus.questions])
+    if arguments.pools:
+        tasks = [(asked, MemoryCorpus(units, vectors)) for asked, units in corpus.contexts()]
+        what = "each question's own context"
+    else:
+        shared = MemoryCorpus(corpus.units, vectors)
+        tasks = [(asked, shared) for asked in corpus.questions]
+        what = f"{len(corpus.units)} passages"
+    measure(
+        f"{corpus.name}, {what}, {arguments.encoder}, pool {arguments.pool}",
+        tasks,
+        Promoter(),
+        arguments.pool,
+        Limits(rounds=arguments.rounds),
+        vectors.seconds,
+    )
+
+
+if __name__ == "__main__":
+    main()

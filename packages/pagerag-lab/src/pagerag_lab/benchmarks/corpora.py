@@ -1,0 +1,82 @@
+"""The corpora on which retrieval is measured: real questions over one shared corpus.
+
+``2wiki-open`` is the open-retrieval file pair. The others pool all contexts of a file into one corpus.
+Nothing here shows a gold annotation to a retriever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pagerag.errors import InputError
+from pagerag.text import read_question
+from pagerag.units import Candidate
+from pagerag_lab.evaluate.corpora import pooled_corpus, read_corpus
+from pagerag_lab.evaluate.datasets import read_questions
+
+FILES = {
+    "2wiki-train": ("2wikimultihopqa", "2wikimultihopqa/train.json", None),
+    "hotpotqa-train": ("hotpotqa", "hotpotqa/train.json", None),
+    "hotpotqa-dev": ("hotpotqa", "hotpotqa/dev.json", None),
+    "2wiki-open": ("open", "2wikimultihopqa/open_dev.jsonl", "2wikimultihopqa/open_corpus.jsonl"),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, the ids of its gold passages, its type, and the ids of its own context."""
+
+    question: str
+    gold: frozenset[str]
+    kind: str
+    context: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Passages and the questions asked of them."""
+
+    name: str
+    units: tuple[Candidate, ...]
+    questions: tuple[Asked, ...]
+
+    def without_titles(self) -> Corpus:
+        """The same corpus with every title taken away; a passage is then its text alone."""
+        units = tuple(replace(unit, title=None) for unit in self.units)
+        return replace(self, name=f"{self.name}, no titles", units=units)
+
+    def contexts(self) -> Iterator[tuple[Asked, tuple[Candidate, ...]]]:
+        """Each question with the passages of its own context."""
+        units = {unit.id: unit for unit in self.units}
+        for question in self.questions:
+            yield question, tuple(units[name] for name in question.context)
+
+
+def read(name: str, data: Path, limit: int | None = None) -> Corpus:
+    """The corpus of this name under the data folder."""
+    if name not in FILES:
+        raise InputError(f"unknown corpus {name!r}; one of: {', '.join(FILES)}")
+    dataset, file, corpus = FILES[name]
+    records = list(read_questions(dataset, data / file))
+    documents = tuple(read_corpus(data / corpus)) if corpus else pooled_corpus(records)
+    by_key = {document.key: document for document in reversed(documents)}  # one text of each title: the first
+    units = tuple(document.unit() for document in documents if by_key[document.key] is document)
+    questions = tuple(
+        Asked(
+            question=record.question,
+            gold=frozenset(by_key[key].id for key in {fact[0] for fact in record.facts}),
+            kind=record.type or _kind(record.question, len({fact[0] for fact in record.facts})),
+            context=tuple(by_key[document.key].id for document in record.documents),
+        )
+        for record in records[:limit]
+    )
+    return Corpus(name, units, questions)
+
+
+def _kind(question: str, gold: int) -> str:
+    """The type of a question that its file does not tell: by its form and by how many passages it takes."""
+    if gold > 2:
+        return "bridge_comparison"
+    return "compositional / inference" if read_question(question).form == "bridge" else "comparison"

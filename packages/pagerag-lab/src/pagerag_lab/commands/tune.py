@@ -1,0 +1,70 @@
+"""``pagerag tune``: fit the formula's weights and the learned scorer on train files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pagerag.cli.console import OK, note, print_json
+
+HELP = """Fit the formula's weights and the learned scorer on train files, deterministically.
+
+The shipped ones were made by this command; dev files are never read."""
+EXAMPLES = """examples:
+  pagerag tune --data ../shared/data --mode sentence --out tuned/
+  pagerag tune --data ../shared/data --mode document --what learned --out tuned/
+  pagerag tune --data ../shared/data --mode paragraph --what weights --steps 200 --out tuned/
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with the train files")
+    parser.add_argument(
+        "--mode",
+        choices=("sentence", "paragraph", "document"),
+        required=True,
+        help="which mode to fit; sentence and paragraph share one learned model",
+    )
+    parser.add_argument("--what", choices=("weights", "learned", "all"), default="all", help="what to fit")
+    parser.add_argument("--encoder", default="minilm", help="the retriever whose pools are fitted on")
+    parser.add_argument("--out", type=Path, default=Path("tuned"), metavar="DIR", help="where the files go")
+    parser.add_argument("--limit", type=int, help="at most this many questions of each file (a trial)")
+    parser.add_argument("--steps", type=int, default=240, help="search steps for the weights")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--support-scores",
+        type=Path,
+        metavar="DIR",
+        help="folder of out-of-fold support signals: fit the learned scorer that reads them as well",
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, write, report."""
+    from pagerag_lab.tune.command import tune
+
+    new = not args.out.exists()
+    try:
+        figures = tune(
+            data=args.data,
+            mode=args.mode,
+            what=args.what,
+            encoder_name=args.encoder,
+            out=args.out,
+            limit=args.limit,
+            steps=args.steps,
+            seed=args.seed,
+            support_scores=args.support_scores,
+            say=note,
+        )
+    finally:
+        if new and args.out.is_dir() and not any(args.out.iterdir()):
+            args.out.rmdir()  # it failed before there was anything to keep
+    if args.json:
+        print_json(figures)
+        return OK
+    for name, values in figures.items():
+        print(f"{name}: {values}")
+    return OK

@@ -1,0 +1,281 @@
+"""From rows to padded batches: which units are shown, where the answer lies, what each unit is labelled."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import IterableDataset, get_worker_info
+
+from pagerag.models.packing import WHOLE, Frame, TokenUnit, pack
+from pagerag_lab.training.corpus import Corpus, Row
+
+__all__ = ["Batch", "Item", "Stream", "collate", "pointwise", "pool", "reader_context", "show"]
+
+KIND_LABEL = {"span": 0, "yes": 1, "no": 2, "none": 3, "unknown": -100}
+MAX_PAIRS = 16
+
+
+@dataclass(slots=True)
+class Item:
+    """One packed example with its labels."""
+
+    ids: list[int]
+    types: list[int]
+    units: list[int]
+    markers: list[int]
+    spans: list[tuple[int, int]]
+    support: list[int]
+    bearing: list[int]
+    pairs: list[tuple[int, int]]
+    kind: int
+    weight: float
+    support_weight: float
+
+
+@dataclass(slots=True)
+class Batch:
+    """Padded tensors; ``unit_mask`` and ``pair_mask`` say what is real."""
+
+    ids: Tensor
+    types: Tensor
+    markers: Tensor
+    starts: Tensor
+    ends: Tensor
+    support: Tensor
+    bearing: Tensor
+    unit_mask: Tensor
+    pairs: Tensor
+    pair_mask: Tensor
+    kind: Tensor
+    weight: Tensor
+    support_weight: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(*(getattr(self, n).to(device, non_blocking=True) for n in self.__slots__))
+
+
+Chooser = Callable[[Row, random.Random], list[int]]
+
+
+def occurrences(body: str, needles: list[str]) -> list[tuple[int, int]]:
+    """(first, last) token of every place where an answer stands in a text, a character for each token."""
+    found = []
+    for needle in needles:
+        at = body.find(needle)
+        while at >= 0:
+            found.append((at, at + len(needle) - 1))
+            at = body.find(needle, at + 1)
+    return found
+
+
+def reader_context(row: Row, rng: random.Random) -> list[int]:
+    """What a reader may be given: gold alone, gold among distractors, part of the gold, or plain top-k.
+
+    Indices at or above ``len(row.texts)`` are the row's hard distractors.
+    """
+    gold = [i for i, s in enumerate(row.support) if s]
+    others = [i for i in (row.order or range(len(row.texts))) if not row.support[i]]
+    others += range(len(row.texts), len(row.texts) + len(row.hard))
+    size = rng.choice((3, 4, 5, 5, 5, 6, 7, 8))
+    draw = rng.random()
+    if row.kind == "none" or (not row.labelled and draw < 0.3):  # the passage as it is
+        chosen = list(range(len(row.texts)))[:12]
+    elif draw < 0.25:
+        chosen = gold
+    elif draw < 0.72:
+        chosen = gold + _near(others, size - len(gold), rng)
+    elif draw < 0.87 and len(gold) > 1:
+        kept = rng.sample(gold, rng.randint(1, len(gold) - 1))
+        chosen = kept + _near(others, size - len(kept), rng)
+    elif draw < 0.93 and row.order:
+        chosen = row.order[:size]
+    elif draw < 0.97:
+        chosen = _near(others, size, rng) or gold
+    else:
+        chosen = gold + _near(others, 12, rng)
+    chosen = list(dict.fromkeys(chosen)) or others[:size]
+    rng.shuffle(chosen)
+    return chosen
+
+
+def pool(row: Row, rng: random.Random) -> list[int]:
+    """A retriever's pool: about twenty units, gold mostly among them, in chance document order."""
+    count = len(row.texts)
+    every = list(row.order) or list(range(count))
+    every += range(count, count + len(row.hard))
+    size = rng.choice((12, 16, 20, 20, 20, 24))
+    if row.order:
+        chosen = (
+            every[:size]
+            if rng.random() < 0.6
+            else rng.sample(every[: 2 * size], min(size, len(every[: 2 * size])))
+        )
+        if rng.random() < 0.5:
+            chosen += [i for i, s in enumerate(row.support) if s]
+    else:
+        gold = [i for i, s in enumerate(row.support) if s]
+        rest = [i for i in every if i >= count or not row.support[i]]
+        chosen = gold + rng.sample(rest, min(max(0, size - len(gold)), len(rest)))
+    chosen = list(dict.fromkeys(chosen))
+    rng.shuffle(chosen)
+    return chosen
+
+
+def pointwise(row: Row, rng: random.Random) -> list[int]:
+    """One unit alone, gold half of the time (the ablation of the joint pass)."""
+    gold = [i for i, s in enumerate(row.support) if s]
+    others = [i for i in (row.order or range(len(row.texts)))[:20] if not row.support[i]]
+    return [rng.choice(gold if gold and (not others or rng.random() < 0.5) else others)]
+
+
+def _near(others: list[int], count: int, rng: random.Random) -> list[int]:
+    """``count`` distractors, the plausible ones more often."""
+    if count <= 0 or not others:
+        return []
+    head = others[: max(3 * count, 8)]
+    return rng.sample(head, min(count, len(head)))
+
+
+def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: Frame = WHOLE) -> Item:
+    """Pack the chosen units, find the answer's places, and set the labels."""
+    table, count = corpus.table, len(row.texts)
+    keys = [(row.titles[i], row.texts[i]) if i < count else row.hard[i - count] for i in chosen]
+    units = [
+        TokenUnit(str(t), row.positions[i] if i < count else 0, table[t][:20], table[x][:text_cap])
+        for i, (t, x) in zip(chosen, keys, strict=True)
+    ]
+    room, kept = frame.room(row.question), 0
+    for unit in units:
+        room -= len(unit.text) + len(unit.title) + 2
+        if room < 0 and kept:
+            break
+        kept += 1
+    packed = pack(row.question, units[:kept], block=frame.block)
+    flags = [row.support[i] if i < count else False for i in chosen]
+    support = [int(flags[u]) for u in packed.units]
+    found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    bearing = [0] * len(packed.units)
+    if row.kind == "span":
+        needles = ["".join(map(chr, answer)) for answer in row.answers]
+        for n, u in enumerate(packed.units):
+            title, text = keys[u]
+            for origin, body in (
+                (packed.spans[n][0], corpus.string(text)[:text_cap]),
+                (packed.titles[n][0], corpus.string(title)[:20]),
+            ):
+                hits = [(origin + a, origin + b) for a, b in occurrences(body, needles)]
+                found[bool(support[n])] += hits
+                if hits and origin == packed.spans[n][0]:
+                    bearing[n] = 1
+    pairs = list(dict.fromkeys(found[True] or found[False]))[:MAX_PAIRS]
+    whole = sum(support) == sum(row.support)
+    if row.kind == "span":
+        kind = "span" if pairs else "unknown" if whole else "none"
+    else:
+        kind = row.kind if whole else "none"
+    bearing = [int(b and (s or not any(support))) for b, s in zip(bearing, support, strict=True)]
+    trust = row.weight if row.labelled else 0.5 * row.weight if row.kind != "none" else 0.0
+    return Item(
+        packed.ids,
+        packed.types,
+        packed.units,
+        packed.markers,
+        packed.spans,
+        support,
+        bearing,
+        pairs,
+        KIND_LABEL[kind],
+        row.weight,
+        trust,
+    )
+
+
+def collate(items: list[Item]) -> Batch:
+    """Pad to a multiple of 8 tokens."""
+    size = len(items)
+    length = -(-max(len(i.ids) for i in items) // 8) * 8
+    units = max(len(i.markers) for i in items)
+    pairs = max(1, *(len(i.pairs) for i in items))
+    ids, types = np.zeros((size, length), np.int64), np.zeros((size, length), np.int64)
+    marks, starts, ends = (np.zeros((size, units), np.int64) for _ in range(3))
+    support, bearing, mask = (np.zeros((size, units), np.float32) for _ in range(3))
+    places, there = np.zeros((size, pairs, 2), np.int64), np.zeros((size, pairs), bool)
+    for n, item in enumerate(items):
+        ids[n, : len(item.ids)], types[n, : len(item.ids)] = item.ids, item.types
+        count = len(item.markers)
+        marks[n, :count] = item.markers
+        starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
+        support[n, :count], bearing[n, :count], mask[n, :count] = item.support, item.bearing, 1
+        if item.pairs:
+            places[n, : len(item.pairs)] = item.pairs
+            there[n, : len(item.pairs)] = True
+    arrays = (
+        ids,
+        types,
+        marks,
+        starts,
+        ends,
+        support,
+        bearing,
+        mask,
+        places,
+        there,
+        np.array([i.kind for i in items]),
+        np.array([i.weight for i in items], np.float32),
+        np.array([i.support_weight for i in items], np.float32),
+    )
+    return Batch(*(torch.from_numpy(a) for a in arrays))
+
+
+class Stream(IterableDataset[Batch]):
+    """One epoch's batches: rows drawn by the mixture, shown by the chooser, bucketed by length."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        rows: list[Row],
+        mixture: dict[str, float],
+        chooser: Chooser,
+        *,
+        text_cap: int,
+        batch_tokens: int,
+        seed: int,
+        paragraph_cap: int | None = None,
+        frame: Frame = WHOLE,
+    ) -> None:
+        self.corpus, self.rows, self.mixture, self.chooser = corpus, rows, mixture, chooser
+        self.text_cap, self.batch_tokens, self.seed = text_cap, batch_tokens, seed
+        self.paragraph_cap, self.frame = paragraph_cap or text_cap, frame
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        number, count = (worker.id, worker.num_workers) if worker else (0, 1)
+        rng = random.Random(f"{self.seed}/{number}")
+        drawn = []
+        for row in self.rows[number::count]:
+            share = self.mixture.get(row.source, 0.0)
+            drawn += [row] * (int(share) + (rng.random() < share % 1))
+        rng.shuffle(drawn)
+        for start in range(0, len(drawn), 1024):
+            items = [self._item(row, rng) for row in drawn[start : start + 1024]]
+            items.sort(key=lambda item: len(item.ids))
+            groups: list[list[Item]] = [[]]
+            for item in items:
+                if groups[-1] and (len(groups[-1]) + 1) * len(item.ids) > self.batch_tokens:
+                    groups.append([])
+                groups[-1].append(item)
+            rng.shuffle(groups)
+            yield from map(collate, groups)
+
+    def _item(self, row: Row, rng: random.Random) -> Item:
+        cap = (
+            self.paragraph_cap
+            if row.source in {"musique", "musique_step", "triple", "paragraph", "page"}
+            else self.text_cap
+        )
+        return show(self.corpus, row, self.chooser(row, rng), text_cap=cap, frame=self.frame)

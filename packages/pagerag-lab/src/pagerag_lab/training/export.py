@@ -1,0 +1,204 @@
+"""A trained network as one int8 ONNX file that onnxruntime runs alone.
+
+The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
+several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
+kernel). Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads
+one sequence at a time and is told how many tokens the question has and how many blocks follow. A last layer for
+the markers alone is computed at their places only. Weights of matrix products and of the word table become int8,
+per output channel or row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pagerag.models.packing import MARKER
+from pagerag_lab.training.network import AT_MARKERS, Network
+
+__all__ = ["build_graph", "export"]
+
+OPSET, IR = 17, 9
+
+
+class Graph:
+    """Nodes and weights under construction."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+
+    def weight(self, name: str, value: np.ndarray) -> str:
+        self.weights.append(numpy_helper.from_array(value.copy(order="C"), name))
+        return name
+
+    def add(
+        self,
+        kind: str,
+        inputs: list[str],
+        name: str,
+        *,
+        domain: str = "",
+        outputs: int = 1,
+        **attributes: object,
+    ) -> str:
+        results = [name] if outputs == 1 else [f"{name}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, results, name=name, domain=domain, **attributes))
+        return results[0]
+
+    def linear(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray) -> str:
+        product = self.add("MatMul", [x, self.weight(f"{name}.weight", weight.T)], f"{name}.product")
+        return self.add("Add", [product, self.weight(f"{name}.bias", bias)], name)
+
+    def norm(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray) -> str:
+        scale, shift = self.weight(f"{name}.scale", weight), self.weight(f"{name}.shift", bias)
+        return self.add("LayerNormalization", [x, scale, shift], name, axis=-1, epsilon=1e-12)
+
+
+def build_graph(network: Network) -> onnx.ModelProto:
+    """The float32 graph: ids and types [batch, length] to tokens [batch, length, 6] and kinds [batch, 4]."""
+    state = {k: v.detach().float().cpu().numpy() for k, v in network.state_dict().items()}
+    g = Graph()
+    words = g.add("Gather", [g.weight("words", state["words.weight"]), "ids"], "word_rows")
+    types = g.add("Gather", [g.weight("types_table", state["types.weight"]), "types"], "type_rows")
+    shape = g.add("Shape", ["ids"], "shape")
+    length = g.add("Gather", [shape, g.weight("one", np.array(1, np.int64))], "length")
+    zero = g.weight("zero", np.array(0, np.int64))
+    places = g.add("Range", [zero, length, "one"], "places")
+    positions = g.add("Gather", [g.weight("positions", state["positions.weight"]), places], "position_rows")
+    if network.local:
+        _block_shapes(g, state["words.weight"].shape[1])
+    x = g.add("Add", [words, types], "words_types")
+    x = g.add("Add", [x, positions], "embedded")
+    x = g.norm(x, "embedding_norm", state["norm.weight"], state["norm.bias"])
+    for i, layer in enumerate(network.layers):
+        part = {k.removeprefix(f"layers.{i}."): v for k, v in state.items() if k.startswith(f"layers.{i}.")}
+        n = f"layer{i}"
+        if network.marked and i == len(network.layers) - 1:
+            before = g.linear(x, "token_head_before", state["token_head.weight"], state["token_head.bias"])
+            x, parts = _at_markers(g, x, n, part)
+        else:
+            qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
+            g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
+            parts = [f"{n}.parts.{j}" for j in range(3)]
+        attend = _local if i < network.local else _attention
+        mixed = attend(g, parts, n, layer.heads)
+        out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
+        x = g.norm(
+            g.add("Add", [out, x], f"{n}.sum1"), f"{n}.norm1", part["norm1.weight"], part["norm1.bias"]
+        )
+        up = g.linear(x, f"{n}.up", part["up.weight"], part["up.bias"])
+        act = g.add("Gelu", [up], f"{n}.gelu", domain="com.microsoft")
+        down = g.linear(act, f"{n}.down", part["down.weight"], part["down.bias"])
+        x = g.norm(
+            g.add("Add", [down, x], f"{n}.sum2"), f"{n}.norm2", part["norm2.weight"], part["norm2.bias"]
+        )
+    tokens = g.linear(x, "token_head", state["token_head.weight"], state["token_head.bias"])
+    if network.marked:
+        _put_back(g, before, tokens)
+    g.nodes[-1].output[0] = "tokens"
+    first = g.add("Gather", [x, zero], "first", axis=1)
+    hidden = g.add(
+        "Tanh",
+        [g.linear(first, "kind_hidden", state["kind_hidden.weight"], state["kind_hidden.bias"])],
+        "kind_tanh",
+    )
+    g.linear(hidden, "kind_head", state["kind_head.weight"], state["kind_head.bias"])
+    g.nodes[-1].output[0] = "kinds"
+    whole = [
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "types")
+    ]
+    if network.local:
+        whole += [helper.make_tensor_value_info(n, TensorProto.INT64, [1]) for n in ("asked", "blocks")]
+    results = [
+        helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", 6]),
+        helper.make_tensor_value_info("kinds", TensorProto.FLOAT, ["batch", 4]),
+    ]
+    graph = helper.make_graph(g.nodes, "pagerag", whole, results, g.weights)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
+
+
+def _at_markers(g: Graph, x: str, name: str, part: dict[str, np.ndarray]) -> tuple[str, list[str]]:
+    """The states at [CLS] and the markers, and their queries with every token's key and value."""
+    flat = g.add("Squeeze", ["ids", g.weight("first_axis", np.array([0], np.int64))], "flat_ids")
+    is_marker = g.add("Equal", [flat, g.weight("marker", np.array(MARKER, np.int64))], "is_marker")
+    found = g.add("Squeeze", [g.add("NonZero", [is_marker], "found"), "first_axis"], "marker_places")
+    places = g.add("Concat", ["first_axis", found], "marks", axis=0)
+    here = g.add("Gather", [x, places], f"{name}.here", axis=1)
+    width = part["out.weight"].shape[0]
+    query = g.linear(here, f"{name}.query", part["qkv.weight"][:width], part["qkv.bias"][:width])
+    told = g.linear(x, f"{name}.told", part["qkv.weight"][width:], part["qkv.bias"][width:])
+    g.add("Split", [told], f"{name}.parts", outputs=2, axis=-1)
+    return here, [query, f"{name}.parts.0", f"{name}.parts.1"]
+
+
+def _put_back(g: Graph, before: str, at_markers: str) -> None:
+    """The token channels of every place, with the markers' own channels at their places."""
+    own = g.weight("own_channels", np.array(AT_MARKERS))
+    under = g.add("Gather", [before, "marks"], "under_marks", axis=1)
+    rows = g.add("Where", [own, at_markers, under], "mark_rows")
+    rows = g.add("Squeeze", [rows, "first_axis"], "flat_rows")
+    whole = g.add("Squeeze", [before, "first_axis"], "flat_tokens")
+    places = g.add("Unsqueeze", ["marks", g.weight("last_axis", np.array([1], np.int64))], "mark_index")
+    joined = g.add("ScatterND", [whole, places, rows], "joined_tokens")
+    g.add("Unsqueeze", [joined, "first_axis"], "tokens")
+
+
+def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:
+    """Every token reads every other: query, key and value [batch, length, width]."""
+    return g.add("MultiHeadAttention", parts, f"{name}.mixed", domain="com.microsoft", num_heads=heads)
+
+
+def _block_shapes(g: Graph, width: int) -> None:
+    """The constants and shapes that the layers with blocks share."""
+    for name, value in (
+        ("start", 0),
+        ("all", np.iinfo(np.int64).max),
+        ("along", 1),
+        ("any", -1),
+        ("wide", width),
+    ):
+        g.weight(name, np.array([value], np.int64))
+    g.add("Concat", ["blocks", "any", "wide"], "in_blocks", axis=0)
+    g.add("Concat", ["along", "any", "wide"], "in_one", axis=0)
+    g.add("Concat", ["blocks", "along", "along"], "per_block", axis=0)
+
+
+def _local(g: Graph, parts: list[str], name: str, heads: int) -> str:
+    """The question reads itself; each block reads the question and itself."""
+    asked, blocks = [], []
+    for part, label in zip(parts, "qkv", strict=True):
+        asked.append(g.add("Slice", [part, "start", "asked", "along"], f"{name}.{label}.asked"))
+        rest = g.add("Slice", [part, "asked", "all", "along"], f"{name}.{label}.rest")
+        block = g.add("Reshape", [rest, "in_blocks"], f"{name}.{label}.blocks")
+        if label != "q":
+            told = g.add("Expand", [asked[-1], "per_block"], f"{name}.{label}.told")
+            block = g.add("Concat", [told, block], f"{name}.{label}.seen", axis=1)
+        blocks.append(block)
+    first = _attention(g, asked, f"{name}.question", heads)
+    rest = g.add("Reshape", [_attention(g, blocks, f"{name}.units", heads), "in_one"], f"{name}.joined")
+    return g.add("Concat", [first, rest], f"{name}.mixed", axis=1)
+
+
+def export(network: Network, path: Path) -> Path:
+    """Write the int8 file; returns it. The heads stay float32 (they are tiny and decide everything)."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    full = path.with_suffix(".float.onnx")
+    onnx.save(build_graph(network), full)
+    keep = ["token_head.product", "token_head_before.product", "kind_hidden.product", "kind_head.product"]
+    quantize_dynamic(
+        full,
+        path,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        nodes_to_exclude=keep,
+        op_types_to_quantize=["MatMul", "Gather"],
+        extra_options={"DefaultTensorType": TensorProto.FLOAT},
+    )
+    full.unlink()
+    return path

@@ -1,0 +1,57 @@
+"""Rankings and the worth of their prefixes: what the learned size of the core is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.promotion.core_size import LARGEST, best_size, size_rows
+from pagerag.promotion.expected_f1 import prefix_values
+from pagerag.promotion.features import View
+from pagerag_lab.tune.boosting import Growth, boost, predict
+from pagerag_lab.tune.pools import LabelledPool
+
+__all__ = ["Prefixes", "fit_size"]
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefixes:
+    """A ranking, the expected F1 of its prefixes, and what their worth is read from."""
+
+    order: list[int]
+    expected: list[float]
+    table: Floats
+
+    @classmethod
+    def of(cls, view: View, asked: Floats, p: Floats, k: int) -> Prefixes:
+        """The prefixes of the view's rows by falling ``p``; ``asked`` has the features of the question."""
+        order = np.argsort(-p, kind="stable").tolist()
+        ranked = p[order].tolist()
+        expected = prefix_values(ranked[:k], ranked[k:])
+        return cls(order, expected, size_rows(view, order, p.tolist(), expected[:LARGEST], asked))
+
+    def f1(self, item: LabelledPool, view: View) -> Floats:
+        """The F1 that each prefix has."""
+        hits = np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]])
+        return np.asarray(2 * hits / (np.arange(1, len(hits) + 1) + item.total), dtype=np.float32)
+
+    def chosen(self, model: Any | None) -> tuple[list[int], float]:
+        """The prefix worth most by ``model``, or by expected F1 alone, with its expected F1."""
+        worth = np.array(self.expected) if model is None else predict(model, self.table)
+        size = best_size(worth, self.expected)
+        return self.order[:size], self.expected[size - 1]
+
+
+def fit_size(rankings: Sequence[tuple[Prefixes, Floats, float]], growth: Growth) -> Any:
+    """Trees that tell the F1 of a prefix, from prefixes, their F1 and a weight; the rankings must be of questions
+    that their scorers had not seen."""
+    table = np.concatenate([prefixes.table for prefixes, _, _ in rankings])
+    worth = np.concatenate([f1 for _, f1, _ in rankings])
+    weights = np.concatenate([np.full(len(f1), weight) for _, f1, weight in rankings])
+    return boost(table, worth, weights, growth, values=True)

@@ -1,0 +1,219 @@
+"""Everything that a strategy may judge by: the reading, the links, the signals, the paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.promotion import score
+from pagerag.promotion.graph import Links, build_links
+from pagerag.promotion.paths import Paths, expand_paths
+from pagerag.promotion.reading import Reading
+from pagerag.promotion.weights import Weights
+from pagerag.units import Candidate, Mode
+
+__all__ = ["Evidence", "Signals", "retrieved_scores"]
+
+_PLACED = re.compile(r"\b(?:in|at|near|from|of) (?=[^\W\d_a-z])")
+
+Floats = NDArray[np.float32]
+
+
+def retrieved_scores(candidates: Sequence[Candidate]) -> Floats:
+    """The retriever's own scores in [0, 1], per pool: min-max where scores are given, else by place.
+
+    Scores of different retrievers are never compared: only the order and the gaps within this pool count.
+    A candidate without a score, among others that have one, counts as the lowest.
+    """
+    given = [candidate.score for candidate in candidates]
+    known = [value for value in given if value is not None]
+    n = len(given)
+    if not known:
+        return np.linspace(1.0, 0.0, n, dtype=np.float32) if n > 1 else np.ones(1, dtype=np.float32)
+    low, high = min(known), max(known)
+    gap = float(high) - float(low)
+    if not gap > 0.0:
+        return np.array([0.5 if value is None else 1.0 for value in given], dtype=np.float32)
+    if not np.isfinite(gap):  # scores near both ends of the floating-point range: halve before subtracting
+        return np.array(
+            [0.0 if v is None else (v / 2 - low / 2) / (high / 2 - low / 2) for v in given], dtype=np.float32
+        )
+    return np.array([0.0 if v is None else (v - low) / gap for v in given], dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signals:
+    """Per-candidate signals from outside the text. None where the caller gave none."""
+
+    retrieved: Floats  # in [0, 1]; 0 is the last of the units that take part by the retriever's word
+    overall: Floats  # in [0, 1] over the whole pool
+    similarity: Floats | None = None  # cosine of the question's vector and the unit's
+    vectors: Floats | None = None  # the units' vectors, of length one
+    support: Floats | None = None  # a support encoder's signals, one row per unit
+
+
+class Evidence:
+    """A question's pool, read and linked, with relevance and seeds; paths are expanded when asked for."""
+
+    def __init__(self, reading: Reading, signals: Signals, weights: Weights, mode: Mode) -> None:
+        self.reading = reading
+        self.signals = signals
+        self.weights = weights
+        self.mode = mode
+        self.paragraph = mode == "paragraph"
+        self.links: Links = build_links(reading, weights, paragraph=self.paragraph)
+
+    def nodes_of(self, units: Iterable[int]) -> list[int]:
+        """The sentences of these candidates, in order."""
+        inside = set(units)
+        return [node for node, unit in enumerate(self.reading.unit.tolist()) if unit in inside]
+
+    @cached_property
+    def segments(self) -> NDArray[np.int64]:
+        """Where each unit's sentences start: they stand in the order of their units."""
+        unit = self.reading.unit
+        opens = np.ones(len(unit), dtype=bool)
+        np.not_equal(unit[1:], unit[:-1], out=opens[1:])
+        return opens.nonzero()[0]
+
+    @cached_property
+    def idf(self) -> Floats:
+        """Each question token's share of their idf."""
+        return self.reading.idf / self.reading.idf_total
+
+    @cached_property
+    def fresh(self) -> NDArray[np.bool_]:
+        """Which links across documents have a trigger that the question does not name."""
+        return self.links.cross & (self.links.unasked > 0.5)
+
+    @cached_property
+    def lex(self) -> Floats:
+        """Lex(q, s), the title read as part of each of its sentences."""
+        tokens = self.reading.question.tokens
+        shared = self.reading.query_has
+        if shared.shape[1] < len(tokens):  # a word that the question has twice counts up to twice
+            wanted = np.array([tokens.count(token) for token in dict.fromkeys(tokens)], dtype=np.float32)
+            shared = np.minimum(self.reading.query_count, wanted)
+        return score.lexical_coverage(np.add.reduce(shared, axis=1), len(tokens))
+
+    @cached_property
+    def asked_entities(self) -> Floats:
+        """How many question entities each sentence has, its title's included."""
+        return np.add.reduce(self.reading.entity.take(self.reading.asked_places, axis=1), axis=1)
+
+    @cached_property
+    def literal(self) -> Floats:
+        """n_lit(q, s): question entities named in the sentence itself."""
+        return np.add.reduce(self.reading.explicit.take(self.reading.asked_places, axis=1), axis=1)
+
+    @cached_property
+    def cues(self) -> Floats:
+        """Relation cues that the sentence shares with the question."""
+        return _bits(self.reading.relations & self.reading.question.relations)
+
+    @cached_property
+    def signalled(self) -> Floats:
+        """n x R: which of the question's relations each sentence signals."""
+        asked = self.reading.question.relations
+        bits = np.array([1 << bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
+        return (self.reading.relations[:, None] & bits > 0).astype(np.float32)
+
+    @cached_property
+    def other_cues(self) -> Floats:
+        """Relation cues of the sentence that the question does not ask for: the director, not the composer."""
+        return _bits(self.reading.relations & ~self.reading.question.relations)
+
+    @cached_property
+    def steps(self) -> NDArray[np.bool_]:
+        """2 x n: whether the sentence signals the relation said of the question's names, and the one asked
+        for in the end."""
+        asked = self.reading.question
+        return np.asarray((self.reading.relations & np.array([[asked.near], [asked.target]])) > 0)
+
+    @cached_property
+    def slot(self) -> NDArray[np.bool_]:
+        """Whether the sentence signals the relation asked for in the end beside an answer of its kind."""
+        reading, last = self.reading, self.steps[1]
+        kind = reading.question.answer
+        if kind == "place":
+            found = np.zeros(len(reading), dtype=bool)
+            for node in np.flatnonzero(last).tolist():
+                start, end = reading.spans[node]
+                text = reading.candidates[reading.unit[node]].text
+                found[node] = _PLACED.search(text, start, end) is not None
+            return found
+        return np.asarray(last & self.answer_kind)
+
+    @cached_property
+    def titled(self) -> NDArray[np.bool_]:
+        """Whether the question names the sentence's document."""
+        own = self.reading.own
+        return np.asarray((own >= 0) & self.reading.asked[own])
+
+    @cached_property
+    def lead(self) -> NDArray[np.bool_]:
+        """Whether the sentence opens its document."""
+        reading = self.reading
+        place = reading.place % 100_000 if self.mode == "document" else reading.place
+        return np.asarray((place == 0) & (reading.own >= 0))
+
+    @cached_property
+    def answer_kind(self) -> NDArray[np.bool_]:
+        """Whether the sentence holds something of the kind asked for that the question does not name; of a
+        comparison, something of the kind that is weighed (a whole document has a date anyway, and is not asked)."""
+        reading = self.reading
+        asked = reading.question
+        kind = (asked.weighed if self.mode != "document" else "") or asked.answer
+        if kind == "yes-no":
+            return np.ones(len(reading), dtype=bool)
+        if kind in {"date", "number"}:
+            return np.asarray((reading.flags & (2 if kind == "date" else 4)) > 0)
+        return np.asarray(reading.named > self.literal)
+
+    @cached_property
+    def relevance(self) -> Floats:
+        """sent_rel(q, s)."""
+        unit = self.reading.unit
+        overlap = score.entity_overlap(self.asked_entities, len(self.reading.asked_places))
+        signals = self.signals
+        similarity = signals.similarity[unit] if signals.similarity is not None else None
+        support = signals.support[unit, 0] if signals.support is not None else None
+        return score.sentence_relevance(
+            self.lex, overlap, self.weights, signals.retrieved.take(unit), similarity, support
+        )
+
+    @cached_property
+    def seeds(self) -> Floats:
+        """seed(q, s)."""
+        return score.seed_score(
+            self.relevance, self.cues, self.literal, self.weights, self.titled, self.lead, self.answer_kind
+        )
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Ranked support paths; a sentence counts in them with its seed score."""
+        return expand_paths(
+            self.reading,
+            self.links,
+            self.seeds,
+            self.seeds,
+            self.signalled,
+            self.weights,
+            paragraph=self.paragraph,
+        )
+
+    @cached_property
+    def isolated(self) -> NDArray[np.bool_]:
+        """Sentences that share no word with the question or with any other sentence of the pool."""
+        reading = self.reading
+        shared = np.add.reduce(reading.overlap, axis=1)  # its own words included
+        return np.asarray((shared <= reading.size) & ~np.logical_or.reduce(reading.query_own, axis=1))
+
+
+def _bits(values: NDArray[np.int64]) -> Floats:
+    return np.array([value.bit_count() for value in values.tolist()], dtype=np.float32)

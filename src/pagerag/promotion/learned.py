@@ -1,0 +1,362 @@
+"""The learned strategy: a small model over the paper's own features, and one of the set's size.
+
+Two rounds of boosted trees. The first judges each unit by its features; the second sees what the first
+said of the others, so that it judges a unit as part of a set: linked to a likely one, second sentence of
+a likely document, one of two things to compare. A third tells what F1 each prefix of the ranking would have,
+its expected F1 among what it reads; the best is the core. Trained by ``pagerag tune`` on train files; stored as
+arrays, evaluated with NumPy.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag._files import write_atomic
+from pagerag.errors import WeightsError
+from pagerag.promotion.core_size import LARGEST, best_size, size_rows
+from pagerag.promotion.evidence import Evidence
+from pagerag.promotion.expected_f1 import prefix_values
+from pagerag.promotion.features import (
+    AGGREGATED,
+    FEATURES,
+    OF_QUESTION,
+    View,
+    second_features,
+    unit_features,
+    unit_view,
+)
+from pagerag.promotion.select import support_of
+from pagerag.promotion.strategy import Fits, Judgement, state_of
+from pagerag.promotion.trees import Trees
+from pagerag.promotion.weights import Weights
+from pagerag.units import Mode, State
+
+__all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
+
+FORMAT = 3
+_SMALL_POOL = 10
+_LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
+_COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
+Floats = NDArray[np.float32]
+
+SUFFICIENCY: tuple[str, ...] = (
+    "expected_f1", "p1", "p2", "p3", "p_sum", "core", "p_min_core", "p_next", "doc1", "doc2", "doc3", "core_docs",
+    "support", "linked", "led", "cover", "stems", "cues", "answers", "asked", "asked_found", "asked_unknown",
+    "fresh_titles", "loose_names", "path1", "path2", "path3", "bridge", "comparison", "tokens", "gap",
+)  # fmt: skip
+"""What the verdict on sufficiency is read from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedModel:
+    """Trees for the two rounds, the set's size and sufficiency, with the names of what they read."""
+
+    features: tuple[str, ...]
+    signals: tuple[str, ...]
+    first: Trees
+    second: Trees
+    size: Trees
+    sufficiency: Trees
+    neutral: Floats  # the median of each feature, for ablations
+    enough: float  # sufficiency from which the state is Enough
+    some: float  # ... and under which it is insufficient
+    weights: Weights  # those of the evidence it was trained on
+    about: dict[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write an npz file without pickled objects."""
+        header = json.dumps(
+            {
+                "format": FORMAT,
+                "features": self.features,
+                "signals": self.signals,
+                "weights": self.weights.to_dict(),
+                "enough": self.enough,
+                "some": self.some,
+                "about": self.about,
+            },
+            sort_keys=True,
+        )
+        arrays = {
+            "header": np.frombuffer(header.encode("utf-8"), dtype=np.uint8),
+            "neutral": self.neutral,
+            **self.first.to_arrays("first"),
+            **self.second.to_arrays("second"),
+            **self.size.to_arrays("size"),
+            **self.sufficiency.to_arrays("sufficiency"),
+        }
+        file = io.BytesIO()
+        np.savez_compressed(file, **arrays)
+        write_atomic(path, file.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> LearnedModel:
+        """Read a model; one of another format, or with other features than this version computes, is refused."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                header = json.loads(arrays["header"].tobytes().decode("utf-8"))
+                if header.get("format") != FORMAT:
+                    raise WeightsError(
+                        f"{path} has model format {header.get('format')}, not {FORMAT}; run pagerag tune again"
+                    )
+                model = cls(
+                    features=tuple(header["features"]),
+                    signals=tuple(header["signals"]),
+                    first=Trees.from_arrays("first", arrays),
+                    second=Trees.from_arrays("second", arrays),
+                    size=Trees.from_arrays("size", arrays),
+                    sufficiency=Trees.from_arrays("sufficiency", arrays),
+                    neutral=arrays["neutral"],
+                    weights=Weights.from_dict(header["weights"], name=str(path)),
+                    enough=float(header["enough"]),
+                    some=float(header["some"]),
+                    about=header["about"],
+                )
+        except (OSError, KeyError, ValueError) as broken:
+            if isinstance(broken, WeightsError):
+                raise
+            raise WeightsError(
+                f"{path} is not a learned model ({broken}); run pagerag tune again"
+            ) from broken
+        if model.features not in (FEATURES, AGGREGATED):
+            raise WeightsError(
+                f"{path} was trained on other features than this version computes; run pagerag tune again"
+            )
+        return model
+
+    @classmethod
+    def shipped(cls, mode: Mode, *, support: bool = False) -> LearnedModel | None:
+        """The model that comes with the package for ``mode``, or None where there is none."""
+        return _shipped(mode, support)
+
+
+@cache
+def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
+    name = f"learned-{'sentence' if mode == 'sentence' else 'document'}{'-support' if support else ''}.npz"
+    source = files("pagerag.promotion").joinpath("data", name)
+    if not source.is_file():
+        return None
+    with as_file(source) as path:
+        return LearnedModel.load(path)
+
+
+class LearnedStrategy:
+    """Judge by a learned model; ``off`` names features to be neutralised (ablations)."""
+
+    name = "learned"
+
+    def __init__(
+        self,
+        model: LearnedModel,
+        mode: Mode,
+        *,
+        off: frozenset[str] = frozenset(),
+        minimal_selection: bool = True,
+    ) -> None:
+        self.model = model
+        # A paragraph is judged by the sentences inside it: measured better than reading it whole.
+        self.reads: Mode | None = "sentence" if mode == "sentence" else "document"
+        self.weights: Weights | None = model.weights
+        self.minimal_selection = minimal_selection
+        self._off = np.array(
+            [
+                any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off)
+                for name in model.features
+            ],
+            dtype=bool,
+        )
+
+    def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
+        """Probabilities for every candidate, the set worth most, and how far it suffices."""
+        view = unit_view(evidence)
+        rows, asked = self._scores(evidence, view)
+        core, expected = self._core(evidence, view, rows, asked, fits)
+        sufficiency, state = self._verdict(evidence, view, rows, core, expected)
+        ordered = order_of_argument(evidence, view, rows, core)
+        # What a pool too large for the graph left out comes after everything that took part.
+        scores = 0.5 * float(rows.min()) * evidence.signals.overall
+        scores[view.unit] = rows
+        return Judgement(
+            scores.astype(np.float32),
+            tuple(int(view.unit[i]) for i in ordered),
+            sufficiency,
+            state,
+        )
+
+    def _verdict(
+        self, evidence: Evidence, view: View, rows: Floats, core: tuple[int, ...], expected: float
+    ) -> tuple[float, State]:
+        """How far the core suffices. The learned verdict was trained on pools of twenty and compares the
+        chosen with the many they were chosen from; in a small pool the formula's support decides."""
+        if not core:
+            return 0.0, "insufficient"
+        if len(evidence.reading.candidates) < _SMALL_POOL:
+            nodes = evidence.nodes_of(view.unit[list(core)].tolist())
+            support = support_of(evidence.reading, evidence.links, nodes)
+            return support, state_of(support, evidence.weights.enough, evidence.weights.some)
+        row = sufficiency_row(evidence, view, rows, core, expected)
+        sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
+        return sufficiency, state_of(sufficiency, self.model.enough, self.model.some)
+
+    def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
+        """Every row's probability, and the features of the question."""
+        table = unit_features(evidence)
+        asked = table[0, -len(OF_QUESTION) :]
+        if self._off.any():
+            table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
+        if self.model.signals:
+            support = evidence.signals.support
+            if support is not None and support.shape[1] == len(self.model.signals):
+                extra = support[view.unit]
+            else:
+                extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
+            table = np.concatenate([table, extra], axis=1)
+        first = _sigmoid_all(self.model.first.log_odds(table))
+        both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
+        return _sigmoid_all(self.model.second.log_odds(both)), asked
+
+    def _core(
+        self, evidence: Evidence, view: View, scores: Floats, asked: Floats, fits: Fits
+    ) -> tuple[tuple[int, ...], float]:
+        """Units in order of probability while they fit; of these prefixes the one worth most, with its expected
+        F1.
+
+        A unit that shares no word with the question or the pool is never in it.
+        """
+        isolated = evidence.isolated
+        if evidence.mode == "document":
+            isolated = np.logical_and.reduceat(isolated, evidence.segments)
+        alone = isolated.tolist()
+        order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
+        p = scores.tolist()
+        unit = view.unit.tolist()
+        chosen: list[int] = []
+        taken: set[int] = set()
+        for index in order:
+            if not alone[index] and fits({*taken, unit[index]}):
+                chosen.append(index)
+                taken.add(unit[index])
+        if not chosen:
+            return (), 0.0
+        inside = set(chosen)
+        left = [i for i in order if i not in inside]
+        expected = prefix_values([p[i] for i in chosen], [p[i] for i in left[:_COUNTED]])
+        if not self.minimal_selection:
+            return tuple(chosen), max(expected)
+        rows = size_rows(view, chosen + left, p, expected[:LARGEST], asked)
+        size = best_size(self.model.size.log_odds(rows), expected)
+        return tuple(chosen[:size]), expected[size - 1]
+
+
+def sufficiency_row(
+    evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...], expected: float
+) -> Floats:
+    """The features of ``SUFFICIENCY`` for a selected set; ``scores`` and ``core`` speak of the view's rows,
+    ``expected`` is the set's expected F1."""
+    reading, question = evidence.reading, evidence.reading.question
+    ranked = [*np.sort(scores)[::-1].tolist(), 0.0, 0.0]
+    p = scores.tolist()
+    best_of: dict[int, float] = {}
+    for document, value in zip(view.document.tolist(), p, strict=True):
+        best_of[document] = max(value, best_of.get(document, 0.0))
+    documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0]
+    chosen = list(core)
+    nodes = evidence.nodes_of(view.unit[chosen].tolist())
+    inside = set(chosen)
+    idf = evidence.idf
+    explicit = reading.explicit.take(nodes, axis=0)
+    named = np.logical_or.reduce(explicit, axis=0)
+    asked_for = reading.asked_places
+    asked = len(asked_for)
+    known = reading.entity.take(nodes, axis=0).take(asked_for, axis=1)
+    found = int(np.logical_or.reduce(known, axis=0).sum())
+    cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))
+    best = evidence.paths.best_by_length()
+    return np.array(
+        [
+            expected,
+            ranked[0],
+            ranked[1],
+            ranked[2],
+            sum(p),
+            len(core),
+            min(p[i] for i in chosen),
+            max((value for i, value in enumerate(p) if i not in inside), default=0.0),
+            documents[0],
+            documents[1],
+            documents[2],
+            len(set(view.document.take(chosen).tolist())),
+            support_of(reading, evidence.links, nodes),
+            view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
+            view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
+            np.logical_or.reduce(reading.query_count.take(nodes, axis=0), axis=0) @ idf,
+            np.logical_or.reduce(reading.query_stem.take(nodes, axis=0), axis=0) @ idf,
+            (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
+            evidence.answer_kind.take(nodes).any(),
+            asked,
+            found / max(asked, 1),
+            max(len(question.entities) - asked, 0),
+            (named & reading.is_title & ~reading.asked).sum(),
+            reading.named.take(nodes).sum() - explicit.sum(),
+            best[0],
+            best[1],
+            best[2],
+            question.form == "bridge",
+            question.form == "comparison",
+            len(question.tokens),
+            ranked[0] - ranked[1],
+        ],
+        dtype=np.float32,
+    )
+
+
+def order_of_argument(
+    evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The core in reading order: it opens with what the question names, and each next unit is one that
+    the last ones lead to, document by document."""
+    if len(core) < 2:
+        return core
+    reading = evidence.reading
+    named = np.zeros(len(reading.candidates), dtype=np.float32)
+    np.maximum.at(named, reading.unit, evidence.asked_entities + evidence.titled)
+    asked = named.take(view.unit).tolist()
+    left = list(core)
+    document, p = view.document.tolist(), scores.tolist()
+    names = dict(zip(left, view.names.take(left, axis=0).tolist(), strict=True))
+    linked = dict(zip(left, view.linked.take(left, axis=0).tolist(), strict=True))
+
+    def opens(i: int) -> tuple[float, float, int]:
+        return asked[i] - 0.5 * any(names[other][i] for other in left), p[i], -i
+
+    first = max(left, key=opens)
+    ordered = [first]
+    left.remove(first)
+    while left:
+        last = ordered[-1]
+
+        def closeness(i: int, last: int = last) -> tuple[bool, bool, float, int]:
+            leads = any(names[other][i] or linked[other][i] for other in ordered)
+            return document[i] == document[last], leads, p[i], -i
+
+        following = max(left, key=closeness)
+        ordered.append(following)
+        left.remove(following)
+    return tuple(ordered)
+
+
+def _sigmoid(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-min(max(x, -30.0), 30.0))))
+
+
+def _sigmoid_all(x: Floats) -> Floats:
+    return (1.0 / (1.0 + np.exp(-np.minimum(np.maximum(x, -30.0), 30.0)))).astype(np.float32)

@@ -1,0 +1,448 @@
+"""The promotion stage, wired: question → pool → analysis → graph → scores → paths → selection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import gt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import CandidateError, InputError
+from pagerag.promotion.admission import admit_best, admit_reached, anchored
+from pagerag.promotion.candidates import as_candidates, check_budget, check_question, check_relations
+from pagerag.promotion.evidence import Evidence, Signals, retrieved_scores
+from pagerag.promotion.features import ABLATED_FEATURES
+from pagerag.promotion.learned import LearnedModel, LearnedStrategy
+from pagerag.promotion.reading import read_pool
+from pagerag.promotion.result import Promotion
+from pagerag.promotion.strategy import FormulaStrategy, Strategy
+from pagerag.promotion.weights import ABLATIONS, Weights
+from pagerag.protocols import SupportEncoder, TokenCounter
+from pagerag.text.analysis import Analysis, Analyzer, codes_of
+from pagerag.text.questions import read_question
+from pagerag.units import Candidate, Mode, Pool, Relation
+
+__all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
+
+STRATEGIES = ("learned", "formula")
+COMPONENTS = ("support_scoring", "minimal_selection")
+
+CandidateLike = str | Mapping[str, Any] | Candidate
+_CHUNK = 16
+_LONGEST_QUESTION = 4_000  # characters
+
+
+def count_characters(text: str) -> int:
+    """A model-free guess at a text's tokens: a quarter of its characters, rounded up."""
+    return max(1, math.ceil(len(text) / 4))
+
+
+class Promoter:
+    """Turns pools into supported contexts. Make one, keep it, share it between threads.
+
+    ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
+    own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default
+    the learned one, unless weights are given, which are the formula's); ``support``
+    is a model's own judgement as one more signal; ``ablate`` removes components ("support_scoring",
+    "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
+
+    >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
+    ...     {"title": "Interstellar", "text": "Hans Zimmer composed the score of Interstellar."},
+    ...     {"title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."}])
+    >>> [unit.title for unit in result.core]
+    ['Interstellar', 'Hans Zimmer']
+    """
+
+    def __init__(
+        self,
+        weights: Weights | Mapping[Mode, Weights] | None = None,
+        analyzer: Analyzer | None = None,
+        *,
+        strategy: str | Strategy | None = None,
+        support: SupportEncoder | None = None,
+        ablate: Iterable[str] = (),
+    ) -> None:
+        self.analyzer = analyzer or Analyzer()
+        self.support = support
+        self.ablate = (ablate,) if isinstance(ablate, str) else tuple(sorted(set(ablate)))
+        if not (weights is None or isinstance(weights, Weights | Mapping)):
+            raise InputError(
+                f"weights must be Weights, or a mapping from mode to Weights, not {type(weights).__name__}; "
+                "Weights.load(path) reads a file"
+            )
+        known = (*COMPONENTS, *ABLATIONS)
+        for name in self.ablate:
+            if name not in known:
+                raise InputError(f"cannot ablate {name!r}; one of: {', '.join(known)}")
+        self._weights = weights
+        self._strategy = strategy
+        self._strategies: dict[tuple[Mode, str | None], Strategy] = {}
+        if isinstance(strategy, str) and strategy not in STRATEGIES:
+            raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
+
+    def weights(self, mode: Mode) -> Weights:
+        """The weights in force for ``mode``, ablations applied."""
+        chosen = self._weights
+        if isinstance(chosen, Mapping):
+            if mode not in chosen:
+                raise InputError(f"weights were given per mode, but not for mode {mode!r}")
+            chosen = chosen[mode]
+        elif chosen is None:
+            chosen = Weights.shipped(mode)
+        groups = [name for name in self.ablate if name in ABLATIONS]
+        return chosen.ablate(*groups) if groups else chosen
+
+    def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
+        """The strategy in force for ``mode``."""
+        chosen = name if name is not None else self._strategy
+        if chosen is not None and not isinstance(chosen, str):
+            return chosen
+        key = (mode, chosen)
+        if key not in self._strategies:
+            # Two threads may both make it; they make the same.
+            self._strategies[key] = self._make_strategy(mode, chosen)
+        return self._strategies[key]
+
+    def _make_strategy(self, mode: Mode, chosen: str | None) -> Strategy:
+        if chosen not in {None, *STRATEGIES}:
+            raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
+        minimal = "minimal_selection" not in self.ablate
+        scoring = "support_scoring" not in self.ablate
+        # Scoring removed leaves bare connectivity, for which there is nothing to learn.
+        model = None
+        if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
+            if self.support is not None:
+                model = LearnedModel.shipped(mode, support=True)
+            model = model or LearnedModel.shipped(mode)
+            if model is None and chosen == "learned":
+                raise InputError(f"there is no learned model for mode {mode!r}; use strategy='formula'")
+        if model is not None:
+            off = frozenset(name for group in self.ablate for name in ABLATED_FEATURES.get(group, ()))
+            return LearnedStrategy(model, mode, off=off, minimal_selection=minimal)
+        return FormulaStrategy(support_scoring=scoring, minimal_selection=minimal)
+
+    def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
+        """Read one unit ahead of time, to be passed to ``promote(analyses=...)``."""
+        text = candidate if isinstance(candidate, str) else candidate.text
+        analysis = self.analyzer.analyze(text, whole=mode != "document")
+        codes_of([analysis])  # what every promotion of the unit needs is made ahead of time as well
+        return analysis
+
+    def promote(
+        self,
+        question: str,
+        candidates: Iterable[CandidateLike] | Pool,
+        k: int = 5,
+        mode: Mode = "sentence",
+        *,
+        max_tokens: int | None = None,
+        count_tokens: TokenCounter | None = None,
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None = None,
+        relations: Iterable[Relation] = (),
+        analyses: Sequence[Analysis | None] | None = None,
+        strategy: str | Strategy | None = None,
+        fill_by_score: bool = False,
+    ) -> Promotion:
+        """Select at most ``k`` units (and at most ``max_tokens`` tokens) that jointly support an answer.
+
+        The pool is best first when it has no scores. ``vector`` is the question's own embedding, used when
+        the candidates have vectors of the same encoder. ``analyses`` are earlier ``analyze`` results,
+        aligned with the candidates; None where there is none. ``fill_by_score`` says that the candidates'
+        scores are probabilities, as promotion's own are: what the core leaves of the budget is then filled by
+        the larger of the two.
+        """
+        check_question(question)
+        check_budget(k, mode, max_tokens)
+        if isinstance(candidates, Pool):
+            vector = candidates.vector if vector is None else vector
+            relations = (*candidates.relations, *relations)
+        given = as_candidates(candidates)
+        order = _canonical_order(given)
+        pool = tuple(given[i] for i in order)
+        if analyses is not None:
+            if len(analyses) != len(given):
+                raise InputError(f"{len(analyses)} analyses for {len(given)} candidates; they go in pairs")
+            analyses = [analyses[i] for i in order]
+        judge = self.strategy(mode, strategy)
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
+        # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
+        # what comes out is finite, as the tests check for any pool.
+        with np.errstate(invalid="ignore"):
+            evidence = self.evidence(
+                question,
+                pool,
+                judge.reads or mode,
+                vector=vector,
+                relations=relations,
+                analyses=analyses,
+                weights=judge.weights,
+            )
+            judgement = judge.judge(evidence, budget.fits)
+        core = judgement.core
+        worth = judgement.scores
+        if fill_by_score:
+            worth = np.maximum(worth, _probabilities(pool))
+        context = (*core, *budget.fill(core, worth))
+        return Promotion(
+            question=question,
+            k=k,
+            mode=mode,
+            strategy=judge.name,
+            candidates=given,
+            evidence=evidence,
+            judgement=judgement,
+            order=tuple(order),
+            core_places=tuple(order[i] for i in core),
+            context_places=tuple(order[i] for i in context),
+            state=judgement.state,
+        )
+
+    def evidence(
+        self,
+        question: str,
+        pool: tuple[Candidate, ...],
+        mode: Mode = "sentence",
+        *,
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None = None,
+        relations: Iterable[Relation] = (),
+        analyses: Sequence[Analysis | None] | None = None,
+        weights: Weights | None = None,
+    ) -> Evidence:
+        """What a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        facts = check_relations(relations)
+        asked = read_question(question[:_LONGEST_QUESTION])
+        retrieved = retrieved_scores(pool)
+        units = admit_best(retrieved)
+        readings = self._analyses(pool, units, analyses, mode)
+        reached = admit_reached(asked, pool, units, readings)
+        if reached:
+            readings += self._analyses(pool, reached, analyses, mode)
+            units += reached
+        signals = self._signals(question, pool, vector, retrieved, units)
+        reading = read_pool(asked, pool, readings, units, facts, signals.retrieved)
+        return Evidence(reading, signals, weights or self.weights(mode), mode)
+
+    async def apromote(
+        self,
+        question: str,
+        candidates: Iterable[CandidateLike] | Pool,
+        k: int = 5,
+        mode: Mode = "sentence",
+        **options: Any,
+    ) -> Promotion:
+        """``promote`` in a worker thread, so that an event loop stays free."""
+        import asyncio  # with the executor below a third of the package's import time, and seldom needed
+
+        return await asyncio.to_thread(self.promote, question, candidates, k, mode, **options)
+
+    def promote_many(
+        self,
+        items: Iterable[Pool | tuple[str, Iterable[CandidateLike]]],
+        workers: int | None = None,
+        k: int = 5,
+        mode: Mode = "sentence",
+        **options: Any,
+    ) -> Iterator[Promotion]:
+        """``promote`` for each pool, or (question, candidates) pair, in order.
+
+        ``workers`` > 1 spreads the work over processes; the results are the same. Items are taken as they
+        are needed, so a generator of any length is fine.
+        """
+        pairs = (_pair(item) for item in items)
+        if workers is None or workers <= 1:
+            for question, candidates in pairs:
+                yield self.promote(question, candidates, k, mode, **options)
+            return
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(max_workers=workers) as executor:
+            stream = iter(pairs)
+            while batch := list(islice(stream, _CHUNK * workers)):
+                jobs = [
+                    executor.submit(_promote_batch, self, batch[i : i + _CHUNK], k, mode, options)
+                    for i in range(0, len(batch), _CHUNK)
+                ]
+                for job in jobs:
+                    yield from job.result()
+
+    def _analyses(
+        self,
+        pool: tuple[Candidate, ...],
+        units: Sequence[int],
+        analyses: Sequence[Analysis | None] | None,
+        mode: Mode,
+    ) -> list[Analysis]:
+        """The analyses of the pool's ``units``: the stored ones where they serve, new ones elsewhere."""
+        whole = mode != "document"
+        analyze = self.analyzer.analyze
+        if analyses is None:
+            return [analyze(pool[place].text, whole=whole) for place in units]
+        found = []
+        for place in units:
+            candidate, analysis = pool[place], analyses[place]
+            if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(candidate.text):
+                raise CandidateError(
+                    f"the stored analysis of candidate {candidate.id!r} is of a longer text; index it again",
+                    item=candidate.id,
+                )
+            usable = analysis is not None and analysis.whole == whole
+            found.append(
+                analysis if usable and analysis is not None else analyze(candidate.text, whole=whole)
+            )
+        return found
+
+    def _signals(
+        self,
+        question: str,
+        pool: tuple[Candidate, ...],
+        vector: NDArray[np.floating[Any]] | Sequence[float] | None,
+        retrieved: NDArray[np.float32],
+        units: Sequence[int],
+    ) -> Signals:
+        similarity = rows = None
+        if vector is not None and all(candidate.vector is not None for candidate in pool):
+            try:
+                asked = np.asarray(vector, dtype=np.float32)
+            except (TypeError, ValueError) as broken:
+                raise InputError("the question's vector must be a row of numbers") from broken
+            rows = np.stack([np.asarray(c.vector, dtype=np.float32) for c in pool])
+            if asked.shape != rows.shape[1:] or not np.isfinite(asked).all():
+                raise InputError(
+                    f"the question's vector has shape {asked.shape}, the candidates' {rows.shape[1:]}; "
+                    "both must come from one encoder and be finite"
+                )
+            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
+        support = None
+        if self.support is not None:
+            taking_part = tuple([pool[place] for place in units])
+            values = np.asarray(self.support.support(question, taking_part), dtype=np.float32)
+            if values.shape != (len(units), len(self.support.signals)) or not np.isfinite(values).all():
+                raise InputError(
+                    f"support encoder {self.support.name!r} returned shape {values.shape} for {len(units)} units "
+                    f"and signals {self.support.signals}; it must be finite, one row per unit"
+                )
+            support = np.zeros((len(pool), values.shape[1]), dtype=np.float32)
+            support[list(units)] = values
+        return Signals(anchored(retrieved), retrieved, similarity, rows, support)
+
+
+def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:
+    if isinstance(item, Pool):
+        return item.question, item
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise InputError(f"promote_many takes Pools or (question, candidates) pairs, not {type(item).__name__}")
+
+
+class _Budget:
+    """k units, max_tokens tokens, no unit twice: hard bounds."""
+
+    def __init__(
+        self,
+        pool: tuple[Candidate, ...],
+        k: int,
+        max_tokens: int | None,
+        count: TokenCounter,
+    ) -> None:
+        self.k = int(k)
+        self.max_tokens = max_tokens
+        self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
+        # Two units of the same text say the same thing twice, whatever their ids.
+        self._pool = pool
+        self._says: dict[int, str] = {}
+
+    def _said(self, unit: int) -> str:
+        """What the unit says, letter case aside: made when asked for, since most units never are."""
+        said = self._says.get(unit)
+        if said is None:
+            said = self._says[unit] = self._pool[unit].text.strip().casefold()
+        return said
+
+    def fits(self, units: set[int]) -> bool:
+        """Whether these candidates may stand together in a context."""
+        if len(units) > self.k:
+            return False
+        if len({self._said(unit) for unit in units}) < len(units):
+            return False
+        return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
+
+    def fill(self, core: tuple[int, ...], worth: NDArray[np.float32]) -> list[int]:
+        """The unused candidates worth most that still fit, best first (A.5, the last step)."""
+        inside = set(core)
+        filled: list[int] = []
+        for index in np.argsort(-worth, kind="stable").tolist():
+            if len(inside) >= self.k:
+                break
+            if index not in inside and self.fits({*inside, index}):
+                inside.add(index)
+                filled.append(index)
+        return filled
+
+
+def _probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:
+    """The candidates' scores where they are probabilities; a candidate without one counts as 0."""
+    for unit in pool:
+        if unit.score is not None and not 0.0 <= unit.score <= 1.0:
+            raise CandidateError(
+                f"candidate {unit.id!r} has score {unit.score}, which is no probability; "
+                "fill_by_score needs scores from 0 to 1, leave it out for a retriever's own scores"
+            )
+    return np.array([unit.score or 0.0 for unit in pool], dtype=np.float32)
+
+
+def _counted(count: TokenCounter, candidate: Candidate) -> int:
+    tokens = count(candidate.text)
+    if isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 0:
+        raise InputError(
+            f"count_tokens gave {tokens!r} for candidate {candidate.id!r}; it must give a number ≥ 0"
+        )
+    return int(tokens)
+
+
+def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
+    """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
+    as given where there is none, because then the place is the retriever's only word."""
+    scores = [candidate.score for candidate in candidates]
+    known = [score for score in scores if score is not None]
+    if not known or (len(known) == len(scores) and all(map(gt, known, known[1:]))):
+        return list(range(len(candidates)))  # best first already, as most pools come
+
+    def key(place: int) -> tuple[bool, float, str, str, str]:
+        candidate = candidates[place]
+        missing = candidate.score is None
+        value = 0.0 if candidate.score is None else -float(candidate.score)
+        return missing, value, candidate.text, candidate.title or "", candidate.id
+
+    return sorted(range(len(candidates)), key=key)
+
+
+def _promote_batch(
+    promoter: Promoter,
+    batch: Sequence[tuple[str, Iterable[CandidateLike] | Pool]],
+    k: int,
+    mode: Mode,
+    options: dict[str, Any],
+) -> list[Promotion]:
+    return [promoter.promote(question, candidates, k, mode, **options) for question, candidates in batch]
+
+
+_DEFAULT: Promoter | None = None
+
+
+def promote(
+    question: str,
+    candidates: Iterable[CandidateLike] | Pool,
+    k: int = 5,
+    mode: Mode = "sentence",
+    **options: Any,
+) -> Promotion:
+    """Promote with the default ``Promoter``; see ``Promoter.promote`` for the options."""
+    global _DEFAULT  # noqa: PLW0603  (made once; it holds no state of any question)
+    if _DEFAULT is None:
+        _DEFAULT = Promoter()
+    return _DEFAULT.promote(question, candidates, k, mode, **options)

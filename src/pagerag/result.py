@@ -1,0 +1,217 @@
+"""What a question comes back as: the answer, what it rests on, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pagerag.store import Place, place_of
+from pagerag.units import Answer, Candidate, Citation, Pool, State
+
+if TYPE_CHECKING:
+    from pagerag.promotion import Promotion
+    from pagerag.promotion.trace import SupportPath
+
+__all__ = ["Failure", "Result"]
+
+NOT_ENOUGH = "Not enough evidence was found to answer this question."
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A question of a batch that ended in an error."""
+
+    question: str
+    error: Exception
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able copy."""
+        return {"question": self.question, "error": str(self.error), "kind": type(self.error).__name__}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An answer with its evidence.
+
+    ``units`` are what the reader saw, numbered from 1 as its citations number them: the core, or the
+    context filled to k. ``promotion`` holds the graph, the paths and every decision.
+    """
+
+    question: str
+    answer: Answer
+    units: tuple[Candidate, ...]
+    promotion: Promotion = field(repr=False)
+    pool: Pool = field(repr=False)
+    timings: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The short answer; empty when the reader abstained."""
+        return self.answer.text
+
+    @property
+    def statement(self) -> str:
+        """The answer as a person should hear it: with its doubt, and with its citations' numbers."""
+        marks = "".join(f"[{citation.number}]" for citation in self.citations)
+        quoted = marks and not any(f"[{c.number}]" in self.text for c in self.citations)
+        said = f"{self.text} {marks}" if quoted else self.text
+        if self.state == "insufficient":
+            return f"{NOT_ENOUGH} Tentatively: {said}" if self.text else NOT_ENOUGH
+        return said if self.text else NOT_ENOUGH
+
+    @property
+    def state(self) -> State:
+        """Promotion's verdict on the evidence: enough, ambiguous or insufficient."""
+        return self.promotion.state
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """What the answer cites, checked against ``units``."""
+        return self.answer.citations
+
+    @property
+    def context(self) -> tuple[Candidate, ...]:
+        """The promoted context, filled to k."""
+        return tuple(self.promotion.context)
+
+    @property
+    def core(self) -> tuple[Candidate, ...]:
+        """The minimal set that selection kept."""
+        return tuple(self.promotion.core)
+
+    @property
+    def evidence_paths(self) -> tuple[SupportPath, ...]:
+        """The kept paths of two units and more, the one with the strongest weakest unit first."""
+        scores = {u.id: float(s) for u, s in zip(self.promotion.pool, self.promotion.scores, strict=True)}
+        kept = [p for p in self.promotion.paths if p.verdict == "kept" and len({u.id for u in p.units}) > 1]
+        kept.sort(key=lambda path: (-min(scores[unit.id] for unit in path.units), len(path.units), path.rank))
+        return tuple({frozenset(unit.id for unit in path.units): path for path in reversed(kept)}.values())[
+            ::-1
+        ]
+
+    def place(self, citation: Citation) -> Place:
+        """File, page and characters of a citation."""
+        unit = self.units[citation.number - 1]
+        return place_of(unit, citation.start or 0, citation.end)
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """Every step, JSON-able: what each round retrieved, what was promoted and why, what was read."""
+        return {
+            "retrieve": {
+                "origin": self.pool.origin,
+                "units": [
+                    {"id": unit.id, "title": unit.title, "score": unit.score} for unit in self.pool.candidates
+                ],
+                **{name: value for name, value in self.pool.metadata.items() if name == "rounds"},
+            },
+            "promote": self.promotion.to_dict(),
+            "read": {
+                "reader": self.answer.reader,
+                "units": [unit.id for unit in self.units],
+                "usage": dict(self.answer.usage),
+                "raw": self.answer.raw,
+            },
+        }
+
+    @property
+    def found(self) -> dict[str, dict[str, Any]]:
+        """How follow-up retrieval came to each unit of the pool, by id: in which round (0 is the search for
+        the question), by search, title, words or nearness, from which unit, by which name. Empty for other
+        retrievers."""
+        return {
+            str(unit["id"]): {"round": step["round"], **{k: v for k, v in unit.items() if k != "id"}}
+            for step in self.pool.metadata.get("rounds", ())
+            for unit in step["kept"]
+        }
+
+    def explain(self) -> str:
+        """Why these units, in words; and how those were found that the question's own search did not find."""
+        lines = [line for unit in self.units if (line := self._told(unit))]
+        return "\n".join(
+            [self.promotion.explain(), *(["", "Found by following up:", *lines] if lines else [])]
+        )
+
+    def _told(self, unit: Candidate) -> str:
+        owner = str(unit.metadata.get("passage", unit.id))
+        step = self.found.get(owner)
+        if step is None or step["by"] == "search":
+            return ""
+        titles = {one.id: one.title or one.id for one in self.pool.candidates}
+        origin = step.get("from")
+        source = "the question" if origin is None else titles.get(origin, origin)
+        how = {
+            "title": f"{step.get('name', '')!r} is named in {source}",
+            "words": f"search for {step.get('name', '')!r}, named in {source}",
+            "nearness": f"near the question and {source} together",
+        }[step["by"]]
+        return f"  {unit.title or unit.id}: round {step['round']}, {how}"
+
+    def to_html(self) -> str:
+        """One self-contained page with the evidence paths and the graph as pictures."""
+        from pagerag.explain import page
+
+        return page(
+            self.promotion,
+            answer=self.answer,
+            statement="Supported by the sentences below." if self._quotes else self.statement,
+            units=self.units,
+            timings=self.timings,
+            trace=self.trace,
+        )
+
+    @property
+    def _quotes(self) -> bool:
+        return self.answer.reader == "evidence" and bool(self.text)
+
+    def to_svg(self) -> str:
+        """The evidence paths as one picture."""
+        from pagerag.explain import paths_svg
+
+        return paths_svg(self.promotion, self.answer, self.units, alone=True)
+
+    def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
+        """A JSON-able copy; ``trace`` adds every step."""
+        result: dict[str, Any] = {
+            "version": 1,
+            "question": self.question,
+            "answer": self.answer.to_dict(),
+            "statement": self.statement,
+            "state": self.state,
+            "sufficiency": float(self.promotion.sufficiency),
+            "citations": [self._cited(citation) for citation in self.citations],
+            "context": [self._shown(number, unit) for number, unit in enumerate(self.units, 1)],
+            "core": [unit.id for unit in self.core],
+            "pool": len(self.pool),
+            "timings": {name: round(value, 6) for name, value in self.timings.items()},
+        }
+        return {**result, "trace": self.trace} if trace else result
+
+    def _cited(self, citation: Citation) -> dict[str, Any]:
+        place = self.place(citation)
+        return {
+            "number": citation.number,
+            "id": citation.candidate_id,
+            "title": self.units[citation.number - 1].title,
+            "quote": citation.quote,
+            "path": place.path,
+            "page": place.page,
+            "start": place.start,
+            "end": place.end,
+        }
+
+    def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
+        place = place_of(unit)
+        step = self.found.get(str(unit.metadata.get("passage", unit.id)))
+        return {
+            "number": number,
+            "id": unit.id,
+            "title": unit.title,
+            "text": unit.text,
+            "path": place.path,
+            "page": place.page,
+            "start": place.start,
+            "end": place.end,
+            **({"found": step} if step is not None else {}),
+        }

@@ -1,0 +1,93 @@
+"""The two kinds of pool format: JSON records, and tables of ranked lines."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from pagerag.systems.formats._records import Beside, Companion, Layout, Record, records
+from pagerag.units import Mode, Pool
+
+__all__ = ["Format", "JsonFormat"]
+
+
+class Format(ABC):
+    """How one tool writes its pools, and how to write them back with the promoted units alone."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    unit: ClassVar[Mode] = "document"
+    units: ClassVar[tuple[Mode, ...]] = ()
+    """Other units the records can be read as, beside ``unit``."""
+    companions: ClassVar[tuple[Companion, ...]] = ()
+
+    @abstractmethod
+    def claims(self, layout: Layout, first: Any) -> bool:
+        """Whether a file of this layout with this first record is in this format."""
+
+    @abstractmethod
+    def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:
+        """The records of the file, one in memory at a time wherever the layout allows."""
+
+    @abstractmethod
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:
+        """The record's pool, best first; fills ``record.places``."""
+
+    @abstractmethod
+    def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
+        """Write each record with only the units of these ids, in this order; returns how many records.
+
+        The third item is a small JSON-able account of the promotion to store with the record, or None.
+        """
+
+
+class JsonFormat(Format):
+    """Records that are JSON objects: one a line, in one array, or a single object.
+
+    A format that keeps all questions in one object is ``whole`` and overrides ``split`` and ``join``.
+    """
+
+    whole: ClassVar[bool] = False
+
+    def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002 - overriders report the path
+        yield whole
+
+    def join(self, whole: Any, parts: Sequence[tuple[int, Any]]) -> Any:  # noqa: ARG002
+        return parts[0][1]
+
+    @abstractmethod
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """A copy of ``record.raw`` that holds only these units, in this order."""
+
+    def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:  # noqa: ARG002
+        number = 0
+        for line, raw in records(path, layout):
+            if layout == "object":
+                for part in self.split(raw, path):
+                    yield Record(path, self.name, layout, number, line, part, raw)
+                    number += 1
+            else:
+                yield Record(path, self.name, layout, number, line, raw)
+                number += 1
+
+    def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
+        count, layout, parts, whole = 0, "", [], None
+        for record, ids, account in kept:
+            raw = self.rewrite(record, ids)
+            if account is not None and isinstance(raw, dict):
+                raw["pagerag"] = account
+            layout, whole = record.layout, record.whole
+            if layout == "object":
+                parts.append((record.number, raw))
+            else:
+                before = "" if layout == "lines" else ("[\n" if not count else ",\n")
+                file.write(before + json.dumps(raw, ensure_ascii=False) + ("\n" if layout == "lines" else ""))
+            count += 1
+        if layout == "array":
+            file.write("\n]\n")
+        elif layout == "object":
+            file.write(json.dumps(self.join(whole, parts), ensure_ascii=False, indent=1) + "\n")
+        return count

@@ -1,0 +1,109 @@
+"""Benchmark files as pools: the contexts of HotpotQA and 2WikiMultiHopQA, the paragraphs of MuSiQue.
+
+Answers and supporting facts stay in the record; no candidate carries them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pagerag.systems._common import unique_ids
+from pagerag.systems.formats._base import JsonFormat
+from pagerag.systems.formats._records import Beside, Layout, Record
+from pagerag.units import Candidate, Mode, Pool
+
+__all__ = ["Hotpot", "Musique"]
+
+
+class Hotpot(JsonFormat):
+    """HotpotQA and 2Wiki: ``context`` is a list of [title, [sentence, ...]]."""
+
+    name = "hotpotqa"
+    summary = "question + context [[title, [sentence]]]: HotpotQA, 2WikiMultiHopQA"
+    units = ("document", "sentence")
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("context"), list)
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        titles, paragraphs = [], []
+        for pair in row.need("context").items():
+            parts = pair.items()
+            if len(parts) != 2:
+                raise pair.error("[title, [sentence, ...]] is expected here")
+            titles.append(parts[0].text())
+            paragraphs.append([one.text() for one in parts[1].items()])
+        names = unique_ids(titles)
+        candidates = []
+        for place, (name, title, sentences) in enumerate(zip(names, titles, paragraphs, strict=True)):
+            if unit == "sentence":
+                for position, sentence in enumerate(sentences):
+                    if sentence.strip():
+                        one = Candidate(f"{name}#{position}", sentence.strip(), title, name, position)
+                        candidates.append(one)
+                        record.places[one.id] = (place, position)
+            else:
+                candidates.append(Candidate(name, "".join(_joined(sentences)), title, name))
+                record.places[name] = (place, None)
+        return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        context = record.raw["context"]
+        kept: dict[int, list[int | None]] = {}
+        for name in ids:
+            place, position = record.places[name]
+            kept.setdefault(place, []).append(position)
+        rows = [
+            context[place]
+            if positions == [None]
+            else [
+                context[place][0],
+                [context[place][1][p] for p in sorted(p for p in positions if p is not None)],
+            ]
+            for place, positions in kept.items()
+        ]
+        return {**record.raw, "context": rows}
+
+
+class Musique(JsonFormat):
+    """MuSiQue: ``paragraphs`` is a list of {idx, title, paragraph_text}."""
+
+    name = "musique"
+    summary = "question + paragraphs [{idx, title, paragraph_text}]: MuSiQue"
+    unit = "paragraph"
+    units = ("paragraph", "document")
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("paragraphs"), list)
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        units = row.need("paragraphs").items()
+        found = [one.maybe("idx") for one in units]
+        names = unique_ids([one.label() if one is not None else str(i) for i, one in enumerate(found)])
+        candidates = []
+        for place, (one, name) in enumerate(zip(units, names, strict=True)):
+            title = one.maybe("title")
+            text = one.need("paragraph_text", "text").text()
+            candidates.append(Candidate(name, text, title=title.text() if title is not None else None))
+            record.places[name] = place
+        return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        rows = record.raw["paragraphs"]
+        return {**record.raw, "paragraphs": [rows[record.places[name]] for name in ids]}
+
+
+def _joined(sentences: Sequence[str]) -> Sequence[str]:
+    """A blank between sentences that have none: HotpotQA's carry one, 2Wiki's do not."""
+    return [
+        s if i == 0 or s[:1].isspace() or sentences[i - 1][-1:].isspace() else f" {s}"
+        for i, s in enumerate(sentences)
+    ]
+
+
+def _id(record: Record) -> Mapping[str, Any]:
+    name = record.raw.get("_id", record.raw.get("id"))
+    return {} if name is None else {"id": str(name)}

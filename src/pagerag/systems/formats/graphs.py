@@ -1,0 +1,284 @@
+"""Formats of the graph systems: GFM-RAG, LightRAG, HippoRAG, GraphRAG, KG2RAG; their facts are relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pagerag._extras import need
+from pagerag.errors import FormatError
+from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
+from pagerag.systems._common import unique_ids
+from pagerag.systems.formats._base import JsonFormat
+from pagerag.systems.formats._records import Beside, Companion, Layout, Record, read_json
+from pagerag.units import Candidate, Mode, Pool
+
+__all__ = ["GfmPredictions", "GfmRag", "GraphRag", "HippoRag", "Kg2Rag", "LightRag"]
+
+_EDGES = Companion("edges", ("edges.csv", "stage1/edges.csv"), "GFM-RAG's graph: source, relation, target")
+
+
+class GfmRag(JsonFormat):
+    """GFM-RAG's prediction.jsonl: each document whole, with its logit."""
+
+    name = "gfmrag"
+    summary = "question + retrieved_docs.document [{id, attributes.content, score}]: GFM-RAG"
+    companions = (_EDGES,)
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return (
+            layout != "table"
+            and isinstance(first, Mapping)
+            and "retrieved_docs" in first
+            and (isinstance(first["retrieved_docs"], Mapping))
+        )
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        documents = row.need("retrieved_docs").need("document")
+        for one in documents.items():
+            one.need("attributes").need("content").text()
+            if (score := one.maybe("score")) is not None:
+                score.number()
+        graph = beside.load(_EDGES, gfmrag.Graph)
+        pool = gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
+        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
+        return pool
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        found = record.raw["retrieved_docs"]
+        kept = [found["document"][record.places[name]] for name in ids]
+        return {**record.raw, "retrieved_docs": {**found, "document": kept}}
+
+
+class GfmPredictions(JsonFormat):
+    """GFM-RAG's single-step file: names and logits; the texts are in nodes.csv beside it."""
+
+    name = "gfmrag-predictions"
+    summary = "question + predictions.document [[id, score]], with nodes.csv: GFM-RAG single-step"
+    companions = (
+        Companion("nodes", ("nodes.csv", "stage1/nodes.csv"), "GFM-RAG's documents and their texts", True),
+        _EDGES,
+    )
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return (
+            layout != "table"
+            and isinstance(first, Mapping)
+            and isinstance(first.get("predictions"), Mapping)
+            and "document" in first["predictions"]
+        )
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        texts = beside.load(self.companions[0], gfmrag.read_nodes) or {}
+        rows = []
+        for pair in row.need("predictions").need("document").items():
+            parts = pair.items()
+            if len(parts) != 2:
+                raise pair.error("[name, score] is expected here")
+            name = parts[0].label()
+            if name not in texts:
+                raise pair.error(f"{name!r} is not in {beside.path(self.companions[0])}")
+            rows.append({"id": name, "attributes": {"content": texts[name]}, "score": parts[1].number()})
+        graph = beside.load(_EDGES, gfmrag.Graph)
+        pool = gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
+        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
+        return pool
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        found = record.raw["predictions"]
+        kept = [found["document"][record.places[name]] for name in ids]
+        return {**record.raw, "predictions": {**found, "document": kept}}
+
+
+class LightRag(JsonFormat):
+    """Answers of LightRAG's ``aquery_data``, each with the question added as ``query``."""
+
+    name = "lightrag"
+    summary = "query + data {chunks, entities, relationships}: LightRAG's aquery_data"
+    companions = (
+        Companion("text_chunks", ("kv_store_text_chunks.json",), "the document and place of each chunk"),
+    )
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return (
+            layout != "table"
+            and isinstance(first, Mapping)
+            and isinstance(first.get("data"), Mapping)
+            and ("chunks" in first["data"] or first.get("status") == "failure")
+        )
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        question = row.maybe("query", "question")
+        if question is None:
+            raise FormatError(
+                "LightRAG's answer does not hold the question; dump {'query': question, **answer}",
+                file=record.file,
+                line=record.line,
+                field="query",
+            )
+        data = row.need("data")
+        if (chunks := data.maybe("chunks")) is not None:
+            for one in chunks.items():
+                one.need("content").text()
+        for key in ("entities", "relationships"):
+            if (listed := data.maybe(key)) is not None:
+                for one in listed.items():
+                    one.maybe("source_id")  # complains unless it is an object
+        stored = beside.load(self.companions[0], read_json)
+        pool = lightrag.pool_of(question.text(), record.raw, stored)
+        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
+        return pool
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        data = record.raw["data"]
+        chunks = [data["chunks"][record.places[name]] for name in ids]
+        shown = {chunk.get("reference_id") for chunk in chunks}
+        kept = {**data, "chunks": chunks}
+        if isinstance(data.get("references"), list):
+            kept["references"] = [r for r in data["references"] if r.get("reference_id") in shown]
+        return {**record.raw, "data": kept}
+
+
+class HippoRag(JsonFormat):
+    """QuerySolutions of HippoRAG, whole: its own ``to_dict`` keeps five documents only."""
+
+    name = "hipporag"
+    summary = "question + docs [text] + doc_scores [number], with openie_results_*.json: HippoRAG 2"
+    companions = (Companion("openie", ("openie_results_*.json",), "entities and triples of each passage"),)
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("docs"), list)
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        listed = row.need("docs")
+        docs, scores = [one.text() for one in listed.items()], row.maybe("doc_scores")
+        values = None if scores is None else [one.number() for one in scores.items()]
+        if values is not None and len(values) < len(docs):
+            raise listed.error(f"{len(docs)} docs and {len(values)} doc_scores; there must be one for each")
+        facts = beside.load(self.companions[0], hipporag.openie)
+        question = row.need("question", "query").text()
+        pool = hipporag.pool_of(question, docs, None if values is None else values[: len(docs)], facts)
+        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
+        return pool
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        keep = [record.places[name] for name in ids]
+        lists = [k for k in ("docs", "doc_scores", "doc_metadata") if isinstance(record.raw.get(k), list)]
+        return {**record.raw, **{key: [record.raw[key][place] for place in keep] for key in lists}}
+
+
+class GraphRag(JsonFormat):
+    """Dumped context records of GraphRAG's local search; the parquet files of its index give the facts."""
+
+    name = "graphrag"
+    summary = "query + context_records.sources [{id, text}], with text_units/relationships.parquet: GraphRAG"
+    companions = (
+        Companion("text_units", ("text_units.parquet", "output/text_units.parquet"), "the text units"),
+        Companion("relationships", ("relationships.parquet", "output/relationships.parquet"), "the facts"),
+        Companion("documents", ("documents.parquet", "output/documents.parquet"), "titles of documents"),
+    )
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return (
+            layout != "table"
+            and isinstance(first, Mapping)
+            and isinstance(first.get("context_records"), Mapping)
+        )
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        units = row.need("context_records").need("sources").items()
+        names = unique_ids([one.need("id").label() for one in units])
+        stored = {
+            str(r["human_readable_id"]): r
+            for r in beside.load(self.companions[0], _parquet("id", "human_readable_id", "document_id")) or ()
+        }
+        titles = {
+            str(r["id"]): str(r["title"])
+            for r in beside.load(self.companions[2], _parquet("id", "title")) or ()
+        }
+        long = {str(stored[name]["id"]): name for name in names if name in stored}
+        candidates = []
+        for place, (one, name) in enumerate(zip(units, names, strict=True)):
+            document = stored.get(name, {}).get("document_id")
+            source = None if document is None else str(document)
+            candidates.append(
+                Candidate(
+                    id=name, text=one.need("text").text(), title=titles.get(source or ""), source=source
+                )
+            )
+            record.places[name] = place
+        columns = ("source", "target", "description", "weight", "text_unit_ids")
+        edges = beside.load(self.companions[1], _parquet(*columns)) or ()
+        rows = [
+            (
+                str(e["source"]),
+                str(e["target"]),
+                str(e["description"] or ""),
+                None if e["weight"] is None else float(e["weight"]),
+                [long[str(u)] for u in e["text_unit_ids"] or () if str(u) in long],
+            )
+            for e in edges
+        ]
+        question = row.need("query", "question").text()
+        return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        tables = record.raw["context_records"]
+        kept = [tables["sources"][record.places[name]] for name in ids]
+        return {**record.raw, "context_records": {**tables, "sources": kept}}
+
+
+class Kg2Rag(JsonFormat):
+    """Expanded nodes of KG2RAG, dumped by the caller; its own output holds the final choice alone."""
+
+    name = "kg2rag"
+    summary = "question + nodes [{id: 'title##7', text, score}], with its triples: KG2RAG"
+    unit = "sentence"
+    companions = (Companion("triples", ("kgs", "kg", "kg.json", "triples.json"), "triples of each title"),)
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        if layout == "table" or not isinstance(first, Mapping):
+            return False
+        return isinstance(first.get("nodes"), list) or ("sp" in first and "answer" in first)
+
+    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        row = record.cursor
+        if row.maybe("nodes") is None and row.maybe("sp") is not None:
+            raise FormatError(
+                "this is KG2RAG's prediction file: it holds the final choice and no pool. Dump the nodes "
+                "behind the expansion step: {'question': ..., 'nodes': [{'id', 'text', 'score'}]}",
+                file=record.file,
+                line=record.line,
+                field="nodes",
+            )
+        units = []
+        for one in row.need("nodes").items():
+            score = one.maybe("score")
+            number = None if score is None else score.number()
+            units.append((one.need("id", "id_").label(), one.need("text").text(), number))
+        graph = beside.load(self.companions[0], kg2rag.read_triples)
+        pool = kg2rag.pool_of(row.need("question", "query").text(), units, graph)
+        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
+        return pool
+
+    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        return {**record.raw, "nodes": [record.raw["nodes"][record.places[name]] for name in ids]}
+
+
+def _parquet(*columns: str) -> Any:
+    def load(path: Path) -> list[dict[str, Any]]:
+        parquet = need("pyarrow.parquet", "pyarrow", "parquet", "reading GraphRAG's tables")
+        have = parquet.read_schema(path).names
+        missing = [column for column in columns if column not in have]
+        if missing:
+            raise FormatError("this column is missing; is it GraphRAG 3's?", file=path, field=missing[0])
+        rows: list[dict[str, Any]] = parquet.read_table(path, columns=list(columns)).to_pylist()
+        return rows
+
+    return load

@@ -1,0 +1,149 @@
+"""GFM-RAG: its retriever's documents as a pool, its graph's edges as relations, its own prompt as reader.
+
+::
+
+    backend = GFMRAGBackend(retriever, stage1="data/my_data/processed/stage1")
+    promoted = promote(question, backend.pool(question), k=5, mode="document")
+    answer = backend.ask(question, promoted.context, prompt_builder, llm)
+
+The file pair of its single-step evaluation (predictions and nodes.csv) is the format
+``gfmrag-predictions`` of ``pagerag.systems.formats``.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pagerag.errors import BackendError, FormatError
+from pagerag.systems._common import checked, expect, unique_ids
+from pagerag.units import Candidate, Pool, Relation
+
+__all__ = ["GFMRAGBackend", "Graph", "pool_of", "read_nodes"]
+
+TESTED = "2.0.0"
+MENTION = "is_mentioned_in"
+"""The relation from an entity to a document in GFM-RAG's edges.csv."""
+
+
+class Graph:
+    """The edges of GFM-RAG's stage 1: which document mentions which entity, and facts between entities."""
+
+    def __init__(self, path: Path) -> None:
+        self.mentions: dict[str, list[str]] = {}
+        self._documents: dict[str, set[str]] = {}
+        self._facts: list[tuple[str, str, str]] = []
+        for line, row in _rows(path, ("source", "relation", "target")):
+            head, relation, tail = row["source"], row["relation"], row["target"]
+            if not (head and relation and tail):
+                raise FormatError("an edge needs source, relation and target", file=path, line=line)
+            if relation == MENTION:
+                self.mentions.setdefault(tail, []).append(head)
+                self._documents.setdefault(head, set()).add(tail)
+            else:
+                self._facts.append((head, relation, tail))
+
+    def relations(self, documents: Sequence[str]) -> tuple[Relation, ...]:
+        """The facts that these documents can state: both ends are mentioned in one of them."""
+        wanted = set(documents)
+        nowhere: set[str] = set()
+        found = []
+        for head, relation, tail in self._facts:
+            both = self._documents.get(head, nowhere) & self._documents.get(tail, nowhere) & wanted
+            if both and head != tail:
+                found.append(Relation(head, relation, tail, tuple(sorted(both))))
+        return tuple(found)
+
+
+def read_nodes(path: Path) -> dict[str, str]:
+    """Document name to its text, from nodes.csv."""
+    texts = {}
+    for line, row in _rows(path, ("type", "attributes")):
+        name = row.get("uid") or row.get("name")
+        if row["type"] != "document" or not name:
+            continue
+        try:
+            attributes = ast.literal_eval(row["attributes"] or "{}")
+        except (ValueError, SyntaxError):
+            raise FormatError(
+                "not a Python literal, as GFM-RAG writes it", file=path, line=line, field="attributes"
+            ) from None
+        texts[name] = str(attributes.get("content", "")) if isinstance(attributes, Mapping) else ""
+    return texts
+
+
+def pool_of(question: str, rows: Sequence[Mapping[str, Any]], graph: Graph | None = None) -> Pool:
+    """A pool from GFM-RAG's document rows; a document's id is its title, its score a logit."""
+    names = unique_ids([str(row.get("id", place)) for place, row in enumerate(rows)])
+    candidates = []
+    for row, name in zip(rows, names, strict=True):
+        attributes = row.get("attributes")
+        content = attributes.get("content") if isinstance(attributes, Mapping) else None
+        if not isinstance(content, str):
+            raise BackendError(f"GFM-RAG's document {name!r} has no attributes.content")
+        score = row.get("score")
+        candidates.append(
+            Candidate(
+                id=name,
+                text=content,
+                title=str(row["id"]) if row.get("id") is not None else None,
+                score=None if score is None else float(score),
+                entities=tuple(graph.mentions.get(name, ())) or None if graph is not None else None,
+            )
+        )
+    relations = graph.relations(names) if graph is not None else ()
+    return Pool(question, tuple(candidates), relations=relations, origin="gfmrag")
+
+
+class GFMRAGBackend:
+    """A GFMRetriever seen through its pool; ``stage1`` is the folder with its edges.csv."""
+
+    name = "gfmrag"
+
+    def __init__(self, retriever: Any, *, stage1: str | Path | None = None) -> None:
+        self.retriever = retriever
+        self.graph = Graph(Path(stage1) / "edges.csv") if stage1 is not None else None
+
+    def pool(self, question: str, k: int = 20) -> Pool:
+        checked(k)
+        retrieve = expect(self.retriever, "retrieve", "gfmrag", TESTED)
+        found = retrieve(question, top_k=k, target_types=["document"])
+        rows = found.get("document") if isinstance(found, Mapping) else None
+        if rows is None:
+            raise BackendError(
+                "GFM-RAG 2 answers {'document': [...]}; this retriever answered "
+                f"{sorted(found) if isinstance(found, Mapping) else type(found).__name__}"
+            )
+        return pool_of(question, rows[:k], self.graph)
+
+    def ask(self, question: str, context: Sequence[Candidate], prompt_builder: Any, llm: Any) -> str:
+        """GFM-RAG's own prompt and model on these documents and no others."""
+        rows = [
+            {
+                "id": unit.title or unit.id,
+                "type": "document",
+                "attributes": {"content": unit.text},
+                "score": unit.score,
+            }
+            for unit in context
+        ]
+        build = expect(prompt_builder, "build_input_prompt", "gfmrag", TESTED)
+        answer = expect(llm, "generate_sentence", "gfmrag", TESTED)(build(question, {"document": rows}))
+        if isinstance(answer, Exception):  # GFM-RAG's clients return their errors
+            raise BackendError(f"GFM-RAG's language model failed: {answer}") from answer
+        return str(answer)
+
+
+def _rows(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in needed if name not in (reader.fieldnames or ())]
+            if missing:
+                raise FormatError("this column is missing", file=path, line=1, field=missing[0])
+            return [(reader.line_num, row) for row in reader]
+    except FileNotFoundError:
+        raise FormatError("there is no such file", file=path) from None

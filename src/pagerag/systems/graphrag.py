@@ -1,0 +1,179 @@
+"""Microsoft GraphRAG: the ranked text units of its local search, and a context builder that promotes them.
+
+::
+
+    engine = get_local_search_engine(...)
+    engine.context_builder = PromotedContext(engine.context_builder, k=5)
+    result = await engine.search(question)          # its own reader; at most 5 text units in the prompt
+
+GraphRAG keeps no score, and its candidate mode loses the ranking; the pool here is ranked as its local
+search ranks it: by the entities nearest to the question, then by their relationships in the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pagerag._extras import need
+from pagerag.errors import BackendError
+from pagerag.systems._common import checked, confidences, expect, or_default
+from pagerag.units import Candidate, Mode, Pool, Relation
+
+if TYPE_CHECKING:
+    from pagerag import Promoter, Promotion
+
+__all__ = ["GraphRAGBackend", "PromotedContext", "relations_of"]
+
+TESTED = "3.1 to 3.3"
+SOURCES = "sources"
+_BOUNDLESS = 10**9
+
+
+def relations_of(rows: Sequence[tuple[str, str, str, float | None, Sequence[str]]]) -> tuple[Relation, ...]:
+    """Relations from (source, target, description, weight, unit ids) rows; only those that name units."""
+    usable = [row for row in rows if row[4] and row[0] != row[1]]
+    weights = confidences([row[3] for row in usable])
+    return tuple(
+        Relation(source, description, target, tuple(units), weight)
+        for (source, target, description, _, units), weight in zip(usable, weights, strict=True)
+    )
+
+
+class GraphRAGBackend:
+    """GraphRAG's local search seen through its pool of text units.
+
+    ``engine`` is a local search engine, or its context builder. ``titles`` maps document ids to titles.
+    ``entities`` is how many entities the question is mapped to; more entities make a larger pool.
+    """
+
+    name = "graphrag"
+
+    def __init__(self, engine: Any, *, titles: Mapping[str, str] | None = None, entities: int = 20) -> None:
+        builder = getattr(engine, "context_builder", engine)
+        self.builder = builder.builder if isinstance(builder, PromotedContext) else builder
+        self.titles = dict(titles or {})
+        self.entities = entities
+
+    def pool(self, question: str, k: int = 20) -> Pool:
+        """At most ``k`` text units that mention the entities nearest to the question, best first."""
+        checked(k)
+        units = expect(self.builder, "text_units", "graphrag", TESTED)
+        short = {str(unit.short_id): unit for unit in units.values()}
+        found = [short[name] for name in self._ranked(question) if name in short][:k]
+        return self._pool(question, found)
+
+    def _ranked(self, question: str) -> list[str]:
+        mapper = need(
+            "graphrag.query.context_builder.entity_extraction", "graphrag", "graphrag", "GraphRAG backend"
+        )
+        builder = self.builder
+        chosen = mapper.map_query_to_entities(
+            query=question,
+            text_embedding_vectorstore=expect(builder, "entity_text_embeddings", "graphrag", TESTED),
+            text_embedder=expect(builder, "text_embedder", "graphrag", TESTED),
+            all_entities_dict=expect(builder, "entities", "graphrag", TESTED),
+            embedding_vectorstore_key=expect(builder, "embedding_vectorstore_key", "graphrag", TESTED),
+            include_entity_names=[],
+            exclude_entity_names=[],
+            k=self.entities,
+            oversample_scaler=2,
+        )
+        rank = expect(builder, "_build_text_unit_context", "graphrag", TESTED)
+        _, tables = rank(selected_entities=chosen, max_context_tokens=_BOUNDLESS)
+        table = tables.get(SOURCES)
+        return [] if table is None or table.empty else [str(name) for name in table["id"]]
+
+    def _pool(self, question: str, units: Sequence[Any]) -> Pool:
+        chosen = {unit.id for unit in units}
+        names = {unit.id: str(unit.short_id) for unit in units}
+        entities: dict[str, list[str]] = {}
+        for entity in self.builder.entities.values():
+            for unit in entity.text_unit_ids if entity.text_unit_ids is not None else ():
+                if unit in chosen:
+                    entities.setdefault(unit, []).append(str(entity.title))
+        rows = []
+        for edge in self.builder.relationships.values():
+            where = [
+                names[u]
+                for u in (edge.text_unit_ids if edge.text_unit_ids is not None else ())
+                if u in chosen
+            ]
+            rows.append((edge.source, edge.target, edge.description or "", edge.weight, where))
+        candidates = tuple(
+            Candidate(
+                id=str(unit.short_id),
+                text=unit.text,
+                title=self.titles.get(str(unit.document_id)),
+                source=str(unit.document_id) if unit.document_id is not None else None,
+                entities=tuple(entities.get(unit.id, ())) or None,
+                metadata={"text_unit_id": unit.id},
+            )
+            for unit in units
+        )
+        return Pool(question, candidates, relations=relations_of(rows), origin="graphrag")
+
+
+class PromotedContext:
+    """A context builder for GraphRAG's local search whose text units are promoted.
+
+    The entity, relationship and report tables are GraphRAG's own; of the text units at most ``k`` of a
+    pool of ``pool_size`` stand in the prompt. ``calls`` and ``last`` tell that promotion ran, and on what.
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        *,
+        k: int = 5,
+        pool_size: int = 20,
+        promoter: Promoter | None = None,
+        mode: Mode = "document",
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        self.builder, self.k, self.pool_size, self.mode = builder, k, pool_size, mode
+        self.promoter = or_default(promoter)
+        self.backend = GraphRAGBackend(builder, titles=titles)
+        self.calls = 0
+        self.last: Promotion | None = None
+
+    def build_context(self, query: str, conversation_history: Any = None, **options: Any) -> Any:
+        """GraphRAG's context with the promoted text units in place of its own."""
+        own = expect(self.builder, "build_context", "graphrag", TESTED)(
+            query=query, conversation_history=conversation_history, **options
+        )
+        records = getattr(own, "context_records", None)
+        if not isinstance(records, Mapping) or not isinstance(own.context_chunks, str):
+            raise BackendError(f"GraphRAG's context is not that of a local search of {TESTED}")
+        pool = self.backend.pool(query, self.pool_size)
+        if not pool.candidates:
+            return own  # nothing was retrieved: there is nothing to promote
+        self.calls += 1
+        self.last = promotion = self.promoter.promote(query, pool, k=self.k, mode=self.mode)
+        delimiter = str(options.get("column_delimiter", "|"))
+        table = _table(promotion.context)
+        chunks = _without_sources(own.context_chunks)
+        chunks.append(_section(promotion.context, delimiter))
+        return replace(own, context_chunks="\n\n".join(chunks), context_records={**records, SOURCES: table})
+
+    def __getattr__(self, name: str) -> Any:
+        # GraphRAG's engines ask their builder for other attributes; those are the wrapped builder's.
+        if name == "builder":
+            raise AttributeError(name)
+        return getattr(self.builder, name)
+
+
+def _without_sources(chunks: str) -> list[str]:
+    head, _, _ = chunks.partition("-----Sources-----")
+    return [head.rstrip()] if head.strip() else []
+
+
+def _section(units: Sequence[Candidate], delimiter: str) -> str:
+    rows = [delimiter.join((unit.id, unit.text)) for unit in units]
+    return "\n".join(["-----Sources-----", delimiter.join(("id", "text")), *rows]) + "\n"
+
+
+def _table(units: Sequence[Candidate]) -> Any:
+    pandas = need("pandas", "pandas", "graphrag", "GraphRAG's context tables")
+    return pandas.DataFrame([[unit.id, unit.text] for unit in units], columns=["id", "text"])

@@ -1,0 +1,163 @@
+"""HippoRAG 2: retrieve, promote, and hand the promoted passages to its own reader.
+
+::
+
+    backend = HippoRAGBackend(hipporag)
+    promoted = promote(question, backend.pool(question), k=5, mode="document")
+    answer = backend.ask(question, promoted.context)        # HippoRAG's rag_qa, on these passages alone
+
+Its OpenIE results become relation edges: taken from the file HippoRAG writes, or from its object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pagerag.errors import BackendError, FormatError
+from pagerag.systems._common import checked, expect, split_title, triples, unique_ids
+from pagerag.units import Candidate, Pool, Relation
+
+__all__ = ["HippoRAGBackend", "chunk_id", "openie", "pool_of"]
+
+TESTED = "2.0.0a4"
+
+
+def chunk_id(passage: str) -> str:
+    """The id under which HippoRAG files a passage: an md5 of its text."""
+    return "chunk-" + md5(passage.encode(), usedforsecurity=False).hexdigest()
+
+
+def openie(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Chunk id to ``{"passage", "extracted_entities", "extracted_triples"}`` of an OpenIE results file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as wrong:
+        raise FormatError(f"not JSON: {wrong.msg}", file=path, line=wrong.lineno) from None
+    rows = content.get("docs") if isinstance(content, Mapping) else None
+    if not isinstance(rows, list):
+        raise FormatError("HippoRAG writes its OpenIE results as a list here", file=path, field="docs")
+    found = {}
+    for place, row in enumerate(rows):
+        if not isinstance(row, Mapping) or not isinstance(row.get("passage"), str):
+            raise FormatError("a passage is missing", file=path, field=f"docs[{place}].passage")
+        found[str(row.get("idx") or chunk_id(row["passage"]))] = row
+    return found
+
+
+def pool_of(
+    question: str,
+    docs: Sequence[str],
+    scores: Sequence[float] | None = None,
+    facts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Pool:
+    """A pool from the passages of a QuerySolution; a passage is ``title``, newline, ``text``."""
+    if scores is not None and len(scores) != len(docs):
+        raise BackendError(f"HippoRAG gave {len(docs)} passages and {len(scores)} scores")
+    names = unique_ids([chunk_id(doc) for doc in docs])
+    candidates, relations = [], list[Relation]()
+    for place, (doc, name) in enumerate(zip(docs, names, strict=True)):
+        title, text = split_title(doc)
+        known = (facts or {}).get(name, {})
+        entities = known.get("extracted_entities")
+        relations += triples(known.get("extracted_triples") or [], name)
+        candidates.append(
+            Candidate(
+                id=name,
+                text=text,
+                title=title,
+                score=None if scores is None else float(scores[place]),
+                entities=tuple(str(e) for e in entities) if entities else None,
+                metadata={"passage": doc},
+            )
+        )
+    return Pool(question, tuple(candidates), relations=tuple(relations), origin="hipporag")
+
+
+class HippoRAGBackend:
+    """A HippoRAG object that has an index, seen through its pool.
+
+    ``openie_file`` is its ``openie_results_*.json``; without it, the file it wrote into its own folder is
+    used when there is one. ``fallbacks`` counts the questions whose graph search HippoRAG gave up.
+    """
+
+    name = "hipporag"
+
+    def __init__(self, hipporag: Any, *, openie_file: str | Path | None = None) -> None:
+        self.hipporag = hipporag
+        self.fallbacks = 0
+        path = Path(openie_file) if openie_file else _own_openie_file(hipporag)
+        self.facts = openie(path) if path is not None else {}
+
+    def pool(self, question: str, k: int = 20) -> Pool:
+        """Its passages, by personalised PageRank; by dense similarity where its own assertion fails.
+
+        HippoRAG asserts that no kept fact has a weight of exactly zero, which happens with small
+        corpora; it does not catch that itself.
+        """
+        checked(k)
+        retrieve = expect(self.hipporag, "retrieve", "hipporag", TESTED)
+        try:
+            found = retrieve([question], num_to_retrieve=k)
+        except AssertionError:
+            self.fallbacks += 1
+            found = expect(self.hipporag, "retrieve_dpr", "hipporag", TESTED)([question], num_to_retrieve=k)
+        solution = _first(found)
+        docs = list(solution.docs)[:k]
+        scores = getattr(solution, "doc_scores", None)
+        values = None if scores is None else [float(s) for s in list(scores)[: len(docs)]]
+        pool = pool_of(question, docs, values, self.facts)
+        seeds = [r for seed in getattr(solution, "graph_seeds", None) or () for r in triples([seed], "")]
+        return Pool(
+            pool.question,
+            pool.candidates,
+            relations=pool.relations,
+            origin=pool.origin,
+            metadata={"graph_seeds": seeds},
+        )
+
+    def ask(self, question: str, context: Sequence[Candidate]) -> str:
+        """HippoRAG's reader on these passages and no others; it reads the first ``qa_top_k`` (5) of them."""
+        reader = expect(self.hipporag, "rag_qa", "hipporag", TESTED)
+        solution = self._solution(question, context)
+        answers = reader(queries=[solution])
+        return str(_first(_first(answers)).answer)
+
+    def _solution(self, question: str, context: Sequence[Candidate]) -> Any:
+        docs = [str(unit.metadata.get("passage", unit.text)) for unit in context]
+        scores = np.array([unit.score or 0.0 for unit in context], dtype=float)
+        kind = _query_solution(self.hipporag)
+        return kind(question=question, docs=docs, doc_scores=scores)
+
+
+def _query_solution(hipporag: Any) -> Any:
+    """HippoRAG's QuerySolution class, looked up in the package that the object comes from."""
+    package = type(hipporag).__module__.split(".")[0]
+    if package == "hipporag":
+        from hipporag.utils.misc_utils import QuerySolution
+
+        return QuerySolution
+    kind = getattr(hipporag, "QuerySolution", None)
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        raise BackendError("this is not a HippoRAG object, and it has no QuerySolution dataclass of its own")
+    missing = {"question", "docs", "doc_scores"} - {f.name for f in fields(kind)}
+    if missing:
+        raise BackendError(f"QuerySolution has no {', '.join(sorted(missing))}; expected HippoRAG {TESTED}")
+    return kind
+
+
+def _own_openie_file(hipporag: Any) -> Path | None:
+    path = getattr(hipporag, "openie_results_path", None)
+    return Path(path) if path and Path(path).is_file() else None
+
+
+def _first(found: Any) -> Any:
+    if not isinstance(found, list | tuple) or not found:
+        raise BackendError(f"HippoRAG answered {type(found).__name__} where a list of solutions is expected")
+    return found[0]

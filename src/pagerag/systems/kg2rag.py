@@ -1,0 +1,154 @@
+"""KG2RAG: promotion as one more node postprocessor, and its per-title triples as relations.
+
+::
+
+    postprocessor = KG2RAGPostprocessor(read_triples("kgs/hotpotqa"), k=5)
+    engine = RetrieverQueryEngine.from_args(retriever, node_postprocessors=[expansion, postprocessor])
+
+Put it behind KG2RAG's expansion: its input is the expanded pool. A re-implementation of the system itself,
+made from its description alone, is in ``pagerag_lab.compact``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pagerag.errors import BackendError, FormatError, InputError
+from pagerag.systems._common import checked, or_default, triples, unique_ids
+from pagerag.units import Candidate, Mode, Pool, Relation
+
+if TYPE_CHECKING:
+    from pagerag import Promoter, Promotion
+
+__all__ = ["KG2RAGBackend", "KG2RAGPostprocessor", "Triples", "pool_of", "read_triples", "split_name"]
+
+Triples = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
+"""Title to sentence number, as a string, to its ``[head, relation, tail]`` rows."""
+
+
+def read_triples(path: str | Path) -> Triples:
+    """The knowledge graph KG2RAG extracted: a folder with one JSON file a title, or one file with all."""
+    place = Path(path)
+    files = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not files:
+        raise FormatError("there is no .json file in this folder; KG2RAG writes one a title", file=place)
+    graph: dict[str, dict[str, Any]] = {}
+    for file in files:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise FormatError("there is no such file", file=file) from None
+        except json.JSONDecodeError as wrong:
+            raise FormatError(f"not JSON: {wrong.msg}", file=file, line=wrong.lineno) from None
+        if not isinstance(content, dict):
+            raise FormatError("an object is expected: title, or sentence number, to triples", file=file)
+        # A file of one title may leave its own title out.
+        numbered = all(isinstance(rows, list) for rows in content.values())
+        for title, units in ({file.stem: content} if numbered else content).items():
+            if not isinstance(units, dict):
+                raise FormatError("sentence number to triples is expected here", file=file, field=str(title))
+            graph.setdefault(str(title), {}).update(units)
+    return graph
+
+
+def split_name(name: str) -> tuple[str, int | None]:
+    """Title and sentence number of ``title##7`` or ``3##title##7``."""
+    parts = name.split("##")
+    if len(parts) < 2 or not parts[-1].isdigit():
+        return name, None
+    return "##".join(parts[1:-1] if len(parts) > 2 and parts[0].isdigit() else parts[:-1]), int(parts[-1])
+
+
+def pool_of(
+    question: str, units: Sequence[tuple[str, str, float | None]], graph: Triples | None = None
+) -> Pool:
+    """A pool from (id, text, score) units; the text's own ``title: `` prefix is taken off."""
+    names = unique_ids([name for name, _, _ in units])
+    candidates, relations = [], list[Relation]()
+    for (given, text, score), name in zip(units, names, strict=True):
+        title, position = split_name(given)
+        body = text.removeprefix(f"{title}: ")
+        numbered = position is not None
+        candidates.append(
+            Candidate(id=name, text=body, title=title if numbered else None, position=position, score=score)
+        )
+        relations += triples((graph or {}).get(title, {}).get(str(position), ()), name)
+    return Pool(question, tuple(candidates), relations=tuple(relations), origin="kg2rag")
+
+
+class KG2RAGPostprocessor:
+    """A LlamaIndex node postprocessor, by shape: of the nodes it is given, at most ``k`` are promoted.
+
+    Nodes are returned as they came, never changed; the promotion is at ``last``.
+    """
+
+    def __init__(
+        self,
+        graph: Triples | None = None,
+        *,
+        k: int = 5,
+        promoter: Promoter | None = None,
+        mode: Mode = "sentence",
+    ) -> None:
+        self.graph, self.k, self.mode = graph, k, mode
+        self.promoter = or_default(promoter)
+        self.calls = 0
+        self.last: Promotion | None = None
+        self.callback_manager: Any = None  # LlamaIndex sets it on every postprocessor
+
+    def postprocess_nodes(
+        self, nodes: Sequence[Any], query_bundle: Any = None, query_str: str | None = None
+    ) -> list[Any]:
+        question = query_str if query_str is not None else getattr(query_bundle, "query_str", None)
+        if not question:
+            raise InputError("promotion needs the question: pass query_str or query_bundle")
+        if not nodes:
+            return []
+        pool = pool_of(question, [_unit(node) for node in nodes], self.graph)
+        by_id = {unit.id: node for unit, node in zip(pool.candidates, nodes, strict=True)}
+        self.last = self.promoter.promote(question, pool, k=self.k, mode=self.mode)
+        self.calls += 1
+        return [by_id[unit.id] for unit in self.last.context]
+
+    async def apostprocess_nodes(
+        self, nodes: Sequence[Any], query_bundle: Any = None, query_str: str | None = None
+    ) -> list[Any]:
+        return await asyncio.to_thread(self.postprocess_nodes, nodes, query_bundle, query_str)
+
+
+class KG2RAGBackend:
+    """KG2RAG seen through its expanded pool: a LlamaIndex retriever, and what expands it."""
+
+    name = "kg2rag"
+
+    def __init__(
+        self, retriever: Any, *, expansion: Sequence[Any] = (), graph: Triples | None = None
+    ) -> None:
+        self.retriever, self.expansion, self.graph = retriever, tuple(expansion), graph
+
+    def pool(self, question: str, k: int = 20) -> Pool:
+        checked(k)
+        retrieve = getattr(self.retriever, "retrieve", None)
+        if retrieve is None:
+            raise BackendError(
+                f"{type(self.retriever).__name__} has no 'retrieve'; pass a LlamaIndex retriever"
+            )
+        nodes = list(retrieve(question))
+        for step in self.expansion:
+            nodes = list(step.postprocess_nodes(nodes, query_str=question))
+        return pool_of(question, [_unit(node) for node in nodes[:k]], self.graph)
+
+
+def _unit(node: Any) -> tuple[str, str, float | None]:
+    inner = getattr(node, "node", node)
+    name, content = getattr(inner, "node_id", None), getattr(inner, "get_content", None)
+    if name is None or content is None:
+        raise BackendError(
+            f"{type(node).__name__} is not a LlamaIndex node: it has no node_id or get_content"
+        )
+    score = getattr(node, "score", None)
+    return str(name), str(content()), None if score is None else float(score)

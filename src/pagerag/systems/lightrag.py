@@ -1,0 +1,219 @@
+"""LightRAG (lightrag-hku): the pool it retrieves, with its entities and relations, and its rerank hook.
+
+Two ways to promote. *Hook*: give ``PromotionHook(k=5)`` to LightRAG as ``rerank_model_func`` and query
+as always; at most k chunks reach its prompt. *Two calls*: ``LightRAGBackend(rag).pool(question)`` has the
+chunks with LightRAG's relations as relation edges; promote it and give the context to any reader.
+
+Only the two-call form bounds all that the reader sees: with the hook, LightRAG still prints its entity and
+relation tables beside the promoted chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pagerag._extras import need
+from pagerag.errors import BackendError
+from pagerag.systems._common import checked, confidences, expect, first, or_default, unique_ids
+from pagerag.units import Candidate, Mode, Pool, Relation
+
+if TYPE_CHECKING:
+    from pagerag import Promoter, Promotion
+
+__all__ = ["LightRAGBackend", "PromotionHook", "pool_of"]
+
+SEPARATOR = "<SEP>"
+"""What LightRAG puts between the chunk ids of an entity or a relation."""
+TESTED = "1.5.7"
+
+
+def relations_of(rows: Sequence[Mapping[str, Any]], chunks: set[str]) -> tuple[Relation, ...]:
+    """LightRAG's relationships as relations of the chunks of this pool that state them."""
+    usable = []
+    for row in rows:
+        units = tuple(c for c in str(row.get("source_id") or "").split(SEPARATOR) if c in chunks)
+        head, tail = row.get("src_id"), row.get("tgt_id")
+        if units and head and tail and head != tail:
+            usable.append((row, str(head), str(tail), units))
+    weights = confidences([_number(row.get("weight")) for row, *_ in usable])
+    return tuple(
+        Relation(head, str(row.get("keywords") or row.get("description") or ""), tail, units, weight)
+        for (row, head, tail, units), weight in zip(usable, weights, strict=True)
+    )
+
+
+def entities_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Chunk id to the names of the entities that LightRAG found in it."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for chunk in str(row.get("source_id") or "").split(SEPARATOR):
+            if chunk and row.get("entity_name"):
+                found.setdefault(chunk, []).append(str(row["entity_name"]))
+    return {chunk: tuple(names) for chunk, names in found.items()}
+
+
+def pool_of(
+    question: str,
+    answer: Mapping[str, Any],
+    chunks: Mapping[str, Mapping[str, Any]] | None = None,
+    title: Callable[[str], str | None] | None = None,
+) -> Pool:
+    """The pool in an answer of ``aquery_data``; LightRAG gives chunks an order and no score.
+
+    ``chunks`` is the content of ``kv_store_text_chunks.json``, which knows each chunk's document and
+    its place in it. ``title`` makes a title of a file path, where file names mean something. LightRAG
+    answers ``{"status": "failure"}`` when it finds nothing: the pool is empty.
+    """
+    data = answer.get("data")
+    if not isinstance(data, Mapping):
+        raise BackendError(
+            f"LightRAG's answer has no 'data' object but {sorted(answer)}; it must come from aquery_data"
+        )
+    rows = data.get("chunks") or []
+    names = unique_ids([str(row.get("chunk_id") or place) for place, row in enumerate(rows)])
+    entities = entities_of(data.get("entities") or [])
+    candidates = []
+    for row, name in zip(rows, names, strict=True):
+        stored = (chunks or {}).get(str(row.get("chunk_id")), {})
+        path = row.get("file_path")
+        candidates.append(
+            Candidate(
+                id=name,
+                text=str(row.get("content") or ""),
+                title=title(str(path)) if title is not None and path else None,
+                source=stored.get("full_doc_id") or (path if path and path != "unknown_source" else None),
+                position=stored.get("chunk_order_index"),
+                entities=entities.get(str(row.get("chunk_id"))),
+                metadata={"file_path": path, "reference_id": row.get("reference_id")},
+            )
+        )
+    return Pool(
+        question,
+        tuple(candidates),
+        relations=relations_of(data.get("relationships") or [], set(names)),
+        origin="lightrag",
+    )
+
+
+class LightRAGBackend:
+    """A LightRAG object seen through its pool.
+
+    ``mode`` and further keywords go to LightRAG's QueryParam. ``hook`` is the PromotionHook that was
+    given to LightRAG as ``rerank_model_func``; with it ``ask`` hands back to LightRAG's own reader.
+    """
+
+    name = "lightrag"
+
+    def __init__(
+        self,
+        rag: Any,
+        *,
+        mode: str = "mix",
+        hook: PromotionHook | None = None,
+        title: Callable[[str], str | None] | None = None,
+        query_param: Callable[..., Any] | None = None,
+        **parameters: Any,
+    ) -> None:
+        self.rag, self.mode, self.hook, self.title = rag, mode, hook, title
+        self._query_param, self._parameters = query_param, parameters
+
+    def pool(self, question: str, k: int = 20) -> Pool:
+        """The chunks LightRAG would put into its prompt, before any reranking."""
+        answer = expect(self.rag, "query_data", "lightrag-hku", TESTED)(
+            question, self._param(k, rerank=False)
+        )
+        return first(pool_of(question, answer, title=self.title), k)
+
+    async def apool(self, question: str, k: int = 20) -> Pool:
+        """``pool`` for code that already runs in LightRAG's event loop."""
+        call = expect(self.rag, "aquery_data", "lightrag-hku", TESTED)
+        answer = await call(question, self._param(k, rerank=False))
+        return first(pool_of(question, answer, title=self.title), k)
+
+    async def aask(self, question: str, k: int = 20) -> str:
+        """LightRAG's own answer from the chunks that the hook promoted out of ``k``.
+
+        Raises BackendError when promotion did not take part: LightRAG falls back without a word when a
+        hook fails, and its answer cache does not know that the chunks changed.
+        """
+        hook = self._hook()
+        before = hook.calls
+        answer = await expect(self.rag, "aquery", "lightrag-hku", TESTED)(
+            question, self._param(k, rerank=True)
+        )
+        if hook.calls == before:
+            raise BackendError(
+                "LightRAG did not call the promotion hook: it found no chunk, or it was not built with "
+                "LightRAG(rerank_model_func=hook)"
+            )
+        hook.check()
+        return str(answer)
+
+    def _hook(self) -> PromotionHook:
+        if self.hook is None:
+            raise BackendError(
+                "LightRAG reads promoted chunks through its rerank hook: hook = PromotionHook(k=5); "
+                "rag = LightRAG(rerank_model_func=hook, ...); LightRAGBackend(rag, hook=hook)"
+            )
+        if getattr(self.rag, "enable_llm_cache", False):
+            raise BackendError(
+                "LightRAG's answer cache ignores the promoted chunks and would repeat an older answer; "
+                "build it with LightRAG(enable_llm_cache=False)"
+            )
+        return self.hook
+
+    def _param(self, k: int, *, rerank: bool) -> Any:
+        checked(k)
+        make = (
+            self._query_param or need("lightrag", "lightrag-hku", "lightrag", "LightRAG backend").QueryParam
+        )
+        return make(mode=self.mode, chunk_top_k=k, enable_rerank=rerank, **self._parameters)
+
+
+class PromotionHook:
+    """LightRAG's ``rerank_model_func``: of the chunks it is shown, at most ``k`` come back, best first.
+
+    ``calls`` counts its calls, ``last`` is the last Promotion, ``error`` what the last call raised; LightRAG
+    hides errors, so ``check`` raises them again.
+    """
+
+    def __init__(self, k: int = 5, *, promoter: Promoter | None = None, mode: Mode = "document") -> None:
+        self.k, self.mode = k, mode
+        self.promoter = or_default(promoter)
+        self.calls = 0
+        self.last: Promotion | None = None
+        self.error: Exception | None = None
+
+    async def __call__(
+        self, query: str, documents: Sequence[str], top_n: int | None = None, **_: Any
+    ) -> list[dict[str, Any]]:
+        self.calls += 1
+        self.error = None
+        try:
+            candidates = [Candidate(str(i), text) for i, text in enumerate(documents)]
+            k = self.k if top_n is None else min(self.k, top_n)
+            promotion = await self.promoter.apromote(query, candidates, k=k, mode=self.mode)
+        except Exception as error:
+            self.error = error
+            raise
+        self.last = promotion
+        # LightRAG drops rows below its min_rerank_score, 0 by default: scores are in [0, 1].
+        return [
+            {"index": int(unit.id), "relevance_score": float(promotion.scores[int(unit.id)])}
+            for unit in promotion.context
+        ]
+
+    def check(self) -> Promotion:
+        """The last promotion; raises when there was none, or when LightRAG hid its failure."""
+        if self.error is not None:
+            raise BackendError(
+                f"the promotion hook failed and LightRAG went on without it: {self.error}"
+            ) from self.error
+        if self.last is None:
+            raise BackendError("LightRAG has not called the promotion hook")
+        return self.last
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
