@@ -78,10 +78,10 @@ test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.don
 	$(VENV)-flashrag/bin/python -m pytest -m backends tests/plugins
 
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
-	$(BIN)/python -m benchmarks.promote --data $(DATA)
-	$(BIN)/python -m benchmarks.models
-	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
-	$(BIN)/python -m benchmarks.evaluate --data $(DATA)
+	$(BIN)/python -m pagerag_lab.benchmarks.promote --data $(DATA)
+	$(BIN)/python -m pagerag_lab.benchmarks.models
+	$(BIN)/python -m pagerag_lab.benchmarks.pipeline --data $(DATA)
+	$(BIN)/python -m pagerag_lab.benchmarks.evaluate --data $(DATA)
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
 	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promotion/data
