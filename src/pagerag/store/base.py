@@ -15,7 +15,7 @@ from pagerag.units import Candidate
 
 __all__ = ["SCHEMA_VERSION", "FileRecord", "SearchMode", "Store", "StoreStats", "StoredDocument"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
 
 SearchMode = Literal["hybrid", "dense", "lexical"]

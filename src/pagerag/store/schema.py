@@ -140,6 +140,7 @@ def unit_of(detail: bytes, text: str, analysis: bytes | None, vector: Any) -> Un
     values = dict(zip(_DETAIL, json.loads(detail), strict=True))
     values["sentences"] = tuple((start, end) for start, end in values["sentences"])
     values["pages"], values["names"] = tuple(values["pages"]), tuple(values["names"])
+    values["section_path"] = tuple(values["section_path"])
     return Unit(text=text, analysis=analysis, vector=vector, **values)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.places import Place, place_of
 from pagerag.text import split_sentences
 from pagerag.units import Candidate
 
@@ -26,7 +27,9 @@ class Unit:
     among the ``total`` of it. ``start`` and ``end`` are character offsets into the document's extracted
     text; ``sentences`` are offsets into ``text``, with the page of each in ``pages`` where the document
     has pages, and ``ordinal`` is the place of the first one among the document's sentences. ``digest``
-    identifies the document's content and the settings it was read with. ``names`` are names beside the
+    identifies the document's content and the settings it was read with. ``section_path`` holds the headings
+    above the passage, the highest first, and ``section`` the last of them; ``origin`` leads back to the
+    characters of the file (``SourceMap.to_text``). ``names`` are names beside the
     title that the unit can be looked up by. ``fields`` holds what else the record carried. ``analysis``
     is ``Analysis.to_bytes()``.
     """
@@ -44,12 +47,18 @@ class Unit:
     sentences: tuple[tuple[int, int], ...] = ()
     pages: tuple[int, ...] = ()
     section: str | None = None
+    section_path: tuple[str, ...] = ()
+    origin: str = field(default="", repr=False)
     names: tuple[str, ...] = ()
     record: str | None = None
     digest: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
     analysis: bytes | None = field(default=None, repr=False)
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+
+    def neighbour(self, step: int) -> str:
+        """Return the id of the passage ``step`` places further on in the same document."""
+        return f"{self.source}#{self.position + step}"
 
     def candidate(self, score: float | None = None) -> Candidate:
         """The unit as promotion takes it; everything that locates it is in ``metadata``."""
@@ -64,6 +73,14 @@ class Unit:
             located["page"], located["pages"] = self.pages[0], list(self.pages)
         if self.section is not None:
             located["section"] = self.section
+        if self.section_path:
+            located["section_path"] = list(self.section_path)
+        if self.origin:
+            located["origin"] = self.origin
+        if self.position > 0:
+            located["previous"] = self.neighbour(-1)
+        if self.position + 1 < self.total:
+            located["next"] = self.neighbour(1)
         if self.record is not None:
             located["record"] = self.record
         if self.fields:
@@ -80,38 +97,9 @@ class Unit:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a quotation stands: the file, its page if it has pages, and characters of its text."""
-
-    path: str | None
-    page: int | None
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        page = f", page {self.page}" if self.page is not None else ""
-        return f"{self.path or 'unknown source'}{page}, characters {self.start:,}-{self.end:,}"
-
-
 def encoded_text(title: str | None, text: str) -> str:
     """What encoders and the lexical index read of a unit: ``title. text``."""
     return f"{title}. {text}" if title else text
-
-
-def place_of(candidate: Candidate, start: int = 0, end: int | None = None) -> Place:
-    """Where characters ``start`` to ``end`` of a candidate's text stand in its document.
-
-    Candidates that did not come from a store have no path; their offsets count from their own text.
-    """
-    data = candidate.metadata
-    base = int(data.get("start", 0))
-    end = len(candidate.text) if end is None else end
-    page = data.get("page")
-    for span, number in zip(data.get("sentences", ()), data.get("pages", ()), strict=False):
-        if span[0] <= start:
-            page = number
-    return Place(data.get("path"), page, base + start, base + end)
 
 
 def sentences_of(candidate: Candidate) -> list[Candidate]:
@@ -126,11 +114,13 @@ def sentences_of(candidate: Candidate) -> list[Candidate]:
     result = []
     for number, (start, end) in enumerate(spans):
         place = place_of(candidate, start, end)
+        base = int(data.get("start", 0))
         own = {
             **shared,
             "passage": candidate.id,
-            "start": place.start,
-            "end": place.end,
+            "start": base + start,
+            "end": base + end,
+            "within": int(data.get("within", 0)) + start,
             "ordinal": first + number,
             "sentences": [[0, end - start]],
         }

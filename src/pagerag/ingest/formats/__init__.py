@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import cast
 
 from pagerag.errors import FormatError, PageRAGError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.asciidoc import read_asciidoc
+from pagerag.ingest.formats.epub import read_epub
+from pagerag.ingest.formats.html import read_html
+from pagerag.ingest.formats.mail import read_mbox, read_message
+from pagerag.ingest.formats.markdown import read_markdown
+from pagerag.ingest.formats.pdf import read_pdf
+from pagerag.ingest.formats.records import read_csv, read_json, read_jsonl, read_parquet
+from pagerag.ingest.formats.restructured import read_restructured
+from pagerag.ingest.formats.sheets import read_ods, read_xlsx
+from pagerag.ingest.formats.slides import read_pptx
+from pagerag.ingest.formats.text import read_text
+from pagerag.ingest.formats.word import read_docx
 
 __all__ = ["BY_SUFFIX", "FORMATS", "Format", "format_of", "read_documents"]
 
@@ -17,7 +27,7 @@ Reading = Iterator[Document | BadRecord]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """``module.function(file, settings)`` yields the documents of a file.
+    """A kind of file: ``read(file, settings)`` yields its documents.
 
     Formats that are read ``whole`` are bounded by the file's size; the others are streamed, and each
     record is bounded.
@@ -25,37 +35,40 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    module: str
-    function: str
+    read: Callable[[SourceFile, IngestSettings], Iterator[Document] | Reading]
     whole: bool = True
-
-    def read(self, file: SourceFile, settings: IngestSettings) -> Reading:
-        module = import_module(f"pagerag.ingest.formats.{self.module}")
-        return cast(Callable[..., Reading], getattr(module, self.function))(file, settings)
 
 
 FORMATS = (
-    Format("text", (".txt", ".text", ".rst", ".log"), "text", "read_text"),
-    Format("Markdown", (".md", ".markdown", ".mdown"), "markdown", "read_markdown"),
-    Format("HTML", (".html", ".htm", ".xhtml"), "html", "read_html"),
-    Format("PDF", (".pdf",), "pdf", "read_pdf"),
-    Format("Word", (".docx",), "word", "read_docx"),
-    Format("JSON", (".json",), "records", "read_json"),
-    Format("JSON Lines", (".jsonl", ".ndjson"), "records", "read_jsonl", whole=False),
-    Format("CSV", (".csv", ".tsv"), "records", "read_csv", whole=False),
-    Format("Parquet", (".parquet",), "records", "read_parquet", whole=False),
+    Format("text", (".txt", ".text", ".log"), read_text),
+    Format("Markdown", (".md", ".markdown", ".mdown", ".mdx", ".qmd"), read_markdown),
+    Format("reStructuredText", (".rst", ".rest"), read_restructured),
+    Format("AsciiDoc", (".adoc", ".asciidoc", ".asc"), read_asciidoc),
+    Format("HTML", (".html", ".htm", ".xhtml"), read_html),
+    Format("PDF", (".pdf",), read_pdf),
+    Format("Word", (".docx",), read_docx),
+    Format("PowerPoint", (".pptx",), read_pptx),
+    Format("Excel", (".xlsx", ".xlsm"), read_xlsx),
+    Format("OpenDocument spreadsheet", (".ods",), read_ods),
+    Format("EPUB", (".epub",), read_epub),
+    Format("e-mail", (".eml",), read_message),
+    Format("mailbox", (".mbox",), read_mbox, whole=False),
+    Format("JSON", (".json",), read_json),
+    Format("JSON Lines", (".jsonl", ".ndjson"), read_jsonl, whole=False),
+    Format("CSV", (".csv", ".tsv"), read_csv, whole=False),
+    Format("Parquet", (".parquet",), read_parquet, whole=False),
 )
 
 BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
 
 
 def format_of(file: SourceFile) -> Format | None:
-    """The format of a file by its name; None when it has none that is known."""
+    """Return the format of a file by its name; None when it has none that is known."""
     return BY_SUFFIX.get(file.path.suffix.lower())
 
 
 def read_documents(file: SourceFile, settings: IngestSettings, known: Format | None = None) -> Reading:
-    """The documents of a file, cleaned; whatever is wrong with it is a FormatError that names it.
+    """Yield the documents of a file, cleaned; whatever is wrong with it is a FormatError that names it.
 
     A file of an unknown format is read as plain text.
     """
@@ -67,6 +80,12 @@ def read_documents(file: SourceFile, settings: IngestSettings, known: Format | N
             yield item.cleaned() if isinstance(item, Document) else item
     except PageRAGError:
         raise
+    except MemoryError as full:
+        raise FormatError(
+            f"needs more than {settings.max_memory_bytes // 2**20:,} MB of memory to be read; "
+            "split it, or raise --max-memory-mb",
+            file=file.name,
+        ) from full
     except FileNotFoundError as gone:
         raise FormatError("vanished while it was being indexed", file=file.name) from gone
     except OSError as problem:

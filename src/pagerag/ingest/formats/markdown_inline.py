@@ -1,0 +1,202 @@
+"""Inline markup of Markdown: which characters of a paragraph a reader sees, in linear time."""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from pagerag.ingest.formats.markdown_mask import DROP
+from pagerag.ingest.formats.stretch import Kept
+
+__all__ = ["code_spans", "inline"]
+
+_TICKS = re.compile(r"`+")
+_SPECIAL = re.compile(rf"[\\*_~\[\]!<&{{{DROP}]")
+_DESTINATION = re.compile(
+    r"\(\s{0,20}(?:<[^<>\n]{0,2000}>|[^\s()]{0,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,2000}){0,20})"
+    r"(?:\s{1,20}(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\)))?\s{0,20}\)"
+)
+_LOOSE = re.compile(r"\([^()\n]{0,1000}\)")
+_REFERENCE = re.compile(r"\[[^\[\]]{0,500}\]")
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\]:?")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|irc|tel):[^\s<>]{1,2000}|[^\s<>@]{1,200}@[^\s<>@]{1,200})>")
+_ROLE = re.compile(r"\{[\w:.+-]{1,60}\}(?=`)")
+_TARGET = re.compile(r"\s{0,20}<[^<>`]{1,500}>\Z")
+_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_SPACE = frozenset(" \t\n\r")
+
+
+def code_spans(text: str) -> list[tuple[int, int, int]]:
+    """Return (start, end, number of backticks) of the code spans in ``text``, marks included."""
+    runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
+    if len(runs) < 2:
+        return []
+    by_length: dict[int, list[int]] = {}
+    for start, end in runs:
+        by_length.setdefault(end - start, []).append(start)
+    spans = []
+    behind = 0
+    for start, end in runs:
+        if start < behind or (start and text[start - 1] == "\\"):
+            continue
+        same = by_length[end - start]
+        place = bisect_left(same, end)
+        if place < len(same):
+            behind = same[place] + end - start
+            spans.append((start, behind, end - start))
+    return spans
+
+
+def inline(text: str) -> Iterator[Kept]:
+    """Yield what is seen of a paragraph: emphasis, links and escapes lose their marks."""
+    spans = code_spans(text)
+    cuts = _cuts(text, spans)
+    at = 0
+    for start, end, instead in sorted(cuts):
+        if start < at:
+            continue
+        if start > at:
+            yield Kept(at, start)
+        if instead:
+            yield Kept(start, end, instead)
+        at = end
+    if at < len(text):
+        yield Kept(at, len(text))
+
+
+_Cut = tuple[int, int, str]
+
+
+def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[_Cut]:
+    """Return what is taken out: (start, end, what stands there instead)."""
+    cuts: list[_Cut] = []
+    for start, end, ticks in spans:
+        cuts.append((start, start + ticks, ""))
+        cuts.append((end - ticks, end, ""))
+    brackets: list[int] = []
+    runs: list[tuple[int, int]] = []
+    at = span = 0
+    while found := _SPECIAL.search(text, at):
+        start = found.start()
+        while span < len(spans) and spans[span][1] <= start:
+            span += 1
+        if span < len(spans) and spans[span][0] <= start:
+            at = spans[span][1]
+            continue
+        mark = found.group()
+        at = start + 1
+        if mark == "\\":
+            if text[at : at + 1] in _PUNCTUATION or text[at : at + 1] == "\n":
+                cuts.append((start, at, ""))
+                at += 1
+        elif mark == DROP:
+            cuts.append((start, at, ""))
+        elif mark in "*_~":
+            while at < len(text) and text[at] == mark:
+                at += 1
+            runs.append((start, at))
+        elif mark == "[":
+            at = _opened(text, start, brackets, cuts)
+        elif mark == "]":
+            at = _closed(text, start, brackets, cuts)
+        elif mark == "!":
+            if text[at : at + 1] == "[":
+                brackets.append(start)
+                at += 1
+        elif mark == "<":
+            if link := _AUTOLINK.match(text, start):
+                cuts += [(start, at, ""), (link.end() - 1, link.end(), "")]
+                at = link.end()
+        elif mark == "&":
+            if entity := _ENTITY.match(text, start):
+                plain = html.unescape(entity.group())
+                if plain != entity.group():
+                    cuts.append((start, entity.end(), plain))
+                    at = entity.end()
+        elif role := _ROLE.match(text, start):
+            cuts.append((start, role.end(), ""))
+            at = role.end()
+            _role_target(text, at, spans, span, cuts)
+    cuts += _emphasis(text, runs)
+    return cuts
+
+
+def _role_target(
+    text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]
+) -> None:
+    """Take the target off a role's text: ``{ref}`words <target>```."""
+    while span < len(spans) and spans[span][0] < at:
+        span += 1
+    if span < len(spans) and spans[span][0] == at:
+        _, end, ticks = spans[span]
+        if found := _TARGET.search(text, max(at, end - ticks - 600), end - ticks):
+            cuts.append((found.start(), found.end(), ""))
+
+
+def _opened(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> int:
+    if note := _FOOTNOTE.match(text, start):
+        cuts.append((start, note.end(), ""))
+        return note.end()
+    brackets.append(start)
+    return start + 1
+
+
+def _closed(text: str, close: int, brackets: list[int], cuts: list[_Cut]) -> int:
+    """Read what follows the end of a link's text; returns where to go on."""
+    if not brackets:
+        return close + 1
+    begin = brackets.pop()
+    image = text[begin] == "!"
+    head = (begin, begin + 2 if image else begin + 1, "")
+    after = text[close + 1 : close + 2]
+    if after == "(":
+        found = _DESTINATION.match(text, close + 1) or _LOOSE.match(text, close + 1)
+        if found:
+            cuts += [head, (close, found.end(), "")]
+            return found.end()
+    elif after == "[" and (found := _REFERENCE.match(text, close + 1)):
+        cuts += [head, (close, found.end(), "")]
+        return found.end()
+    if image:
+        cuts += [head, (close, close + 1, "")]
+    elif after == "]" and brackets and brackets[-1] == begin - 1:
+        # [[Page|words]] of a wiki
+        brackets.pop()
+        bar = text.rfind("|", begin, close)
+        cuts += [(begin - 1, bar + 1 if bar >= 0 else begin + 1, ""), (close, close + 2, "")]
+        return close + 2
+    return close + 1
+
+
+def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[_Cut]:
+    """Return the marks of emphasis that have a partner."""
+    cuts: list[_Cut] = []
+    waiting: dict[str, list[list[int]]] = {"*": [], "_": [], "~": []}
+    for start, end in runs:
+        mark = text[start]
+        before = text[start - 1] if start else " "
+        after = text[end] if end < len(text) else " "
+        left = after not in _SPACE and (after not in _PUNCTUATION or before in _SPACE or before in _PUNCTUATION)
+        right = before not in _SPACE and (before not in _PUNCTUATION or after in _SPACE or after in _PUNCTUATION)
+        if mark == "_":
+            opens = left and (not right or before in _PUNCTUATION)
+            closes = right and (not left or after in _PUNCTUATION)
+        elif mark == "~":
+            opens, closes = left and end - start == 2, right and end - start == 2
+        else:
+            opens, closes = left, right
+        open_ones = waiting[mark]
+        at = start
+        while closes and at < end and open_ones:
+            first, last = open_ones.pop()
+            used = min(end - at, last - first)
+            cuts += [(last - used, last, ""), (at, at + used, "")]
+            at += used
+            if last - used > first:
+                open_ones.append([first, last - used])
+        if opens and at < end:
+            open_ones.append([at, end])
+    return cuts
