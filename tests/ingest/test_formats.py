@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pagerag.errors import FormatError, InputError
-from pagerag.ingest import Document, IngestSettings, SourceFile, passages, read_documents
+from pagerag.ingest import Document, IngestSettings, SourceFile, passages_of, read_documents
 from pagerag.ingest.documents import BadRecord
 from pagerag.text import Analyzer
 
@@ -24,7 +24,7 @@ def read(path: Path, settings: IngestSettings = PLAIN) -> list[Document]:
 
 
 def units(document: Document, settings: IngestSettings = PLAIN) -> list[Any]:
-    made = passages(document, "s", "p", "d", settings, Analyzer())
+    made = passages_of(document, "s", "p", "d", settings, Analyzer())
     for unit in made:
         assert document.text[unit.start : unit.end] == unit.text
         assert unit.total == len(made)
@@ -96,7 +96,6 @@ def test_front_matter_names_the_document(tmp_path: Path) -> None:
 
 
 def test_html(tmp_path: Path) -> None:
-    pytest.importorskip("bs4")
     (tmp_path / "a.html").write_text(
         "<!doctype html><html><head><title>The  Main</title><style>p{}</style></head><body>"
         "<nav>Home | About</nav><h1>Main</h1><p>A <b>river</b> in\n Germany.<br>It is long.</p>"
@@ -115,7 +114,6 @@ def test_html(tmp_path: Path) -> None:
 
 
 def test_html_in_a_declared_encoding_and_nested_deep(tmp_path: Path) -> None:
-    pytest.importorskip("bs4")
     page = '<meta charset="iso-8859-1"><p>Größe</p>' + "<div>" * 3000 + "deep"
     (tmp_path / "a.htm").write_bytes(page.encode("latin-1"))
     [document] = read(tmp_path / "a.htm")

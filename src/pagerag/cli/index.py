@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
@@ -71,6 +72,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="larger files are refused, unless their format is read record by record",
     )
     parser.add_argument(
+        "--max-seconds",
+        type=float,
+        default=_DEFAULT.max_seconds,
+        metavar="N",
+        help="a file is given up when its next document takes longer",
+    )
+    parser.add_argument(
+        "--max-memory-mb",
+        type=float,
+        default=_DEFAULT.max_memory_bytes / 2**20,
+        metavar="N",
+        help="memory of the process that reads files",
+    )
+    parser.add_argument(
+        "--follow-links", action="store_true", help="read links in a folder that lead out of it"
+    )
+    parser.add_argument(
         "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
     )
     parser.add_argument("--config", metavar="FILE", help="settings file")
@@ -87,6 +105,9 @@ def run(args: argparse.Namespace) -> int:
         fields=_fields(args.field),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
+        max_seconds=args.max_seconds,
+        max_memory_bytes=int(args.max_memory_mb * 2**20),
+        follow_links=args.follow_links,
         bad_records="skip" if args.skip_bad_records else "fail",
     )
     meter = _Meter(sys.stderr, verbose=args.verbose)
@@ -169,10 +190,25 @@ def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     print(f"{stats.location}: {held if kept else 'no store was made'}")
     _list("holds no text (a scan needs OCR first)", report.empty)
     _list("gone, still in the store; --prune removes", report.vanished)
-    _list("not a known format, left out", report.unsupported)
+    if report.unsupported or report.outside:
+        note(f"left out: {_left_out(report)}")
     _list("record left out", report.bad_records)
+    if not report.isolated:
+        note("no process could be started to read files: their time and memory were not bounded")
     for _, problem in report.failed:
         error(problem)
+
+
+def _left_out(report: IngestReport) -> str:
+    """Return what was not read, by kind, in one line."""
+    kinds = Counter(Path(name).suffix.lower() or "no suffix" for name in report.unsupported)
+    parts = [f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN)]
+    rest = sum(kinds.values()) - sum(count for _, count in kinds.most_common(_SHOWN))
+    said = f"{', '.join(parts)}{f', {rest:,} others' if rest else ''} (not a known format)" if kinds else ""
+    if report.outside:
+        links = f"{len(report.outside):,} links that lead outside (--follow-links reads them)"
+        said = f"{said}; {links}" if said else links
+    return said
 
 
 def _list(what: str, names: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from array import array
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class IngestSettings:
     to a folder, so that a store can move with its documents. ``follow_links`` reads what links inside a
     folder point to even where that is outside of it.
 
-    A file is read in a process of its own that may take ``max_memory_bytes`` and ``max_seconds`` for each
+    A file is read in a process of its own (unless ``isolated`` is off) that may take ``max_memory_bytes`` and ``max_seconds`` for each
     document; archives may unpack to ``max_file_bytes``, and a file may give ``max_text_chars`` of text.
     """
 
@@ -61,6 +62,7 @@ class IngestSettings:
     max_text_chars: int = 100 * 2**20
     max_memory_bytes: int = 2 * 2**30
     max_seconds: float = 120.0
+    isolated: bool = True
     bad_records: Literal["fail", "skip"] = "fail"
     batch_units: int = 1024
     batch_seconds: float = 10.0
@@ -126,10 +128,14 @@ class Document:
         )
 
     def digest(self, fingerprint: str) -> str:
-        """Return what identifies the content: a copy of a file under another name has the same."""
+        """Return what identifies the content and its places: a copy of a file has the same."""
         parts = (fingerprint, self.title if self.titled else "", self.text, json.dumps(self.pages))
         body = "\0".join(part or "" for part in parts)
-        return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
+        digest = hashlib.sha256(body.encode("utf-8", "replace"))
+        places = array("q", (number for run in self.origin.runs for number in run))
+        places.append(self.origin.line)
+        digest.update(places.tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

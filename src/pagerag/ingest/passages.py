@@ -10,13 +10,13 @@ from pagerag.store import Unit
 from pagerag.text import Analyzer, extract_entities, split_sentences
 from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["passages", "spans_of"]
+__all__ = ["passages_of", "spans_of"]
 
 Span = tuple[int, int]
 _NO_NAME = STOP_WORDS - {"the"}  # "In 1957" is capitalised like a name
 
 
-def passages(
+def passages_of(
     document: Document,
     source: str,
     path: str,
@@ -146,7 +146,7 @@ class _Cut:
         start, end = self.sentences[begin][0], self.sentences[place - 1][1]
         following, last = self.sentences[place]
         first, behind = self._atom(following)
-        if first <= start and behind - start <= self.limit:
+        if 0 <= first <= start and behind - start <= self.limit:
             return False  # inside an item or a row that fits
         if first == following and behind - first <= self.limit:
             last = behind  # an item or a row that fits into a passage is not cut

@@ -227,7 +227,7 @@ class _Reader:
 _SPECIAL = re.compile(r"[*_`#+^~<\[\\&{]|(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):|https?://")
 _URL = re.compile(r"https?://[^\s\[\]<>]{1,2000}\[")
 _MACRO_START = re.compile(r"(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):[^\s\[\]]{0,2000}\[")
-_REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,[ \t]{0,8}([^<>\n]{1,500}))?>>")
+_REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
 _ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[[#.][^\[\]\n]{1,200}\](?=[#*_`])")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _NAMED = re.compile(r"\{([\w-]{1,80})\}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -179,7 +180,7 @@ class _Page:
         self.length += size
         if self.names["a"]:
             self.linked += size
-            if size <= 2 and self.source[tag.start : tag.end].strip() in _PERMALINKS:
+            if size <= 8 and html.unescape(self.source[tag.start : tag.end]).strip() in _PERMALINKS:
                 return
         if tag.name == "cdata":
             self.line.append(Piece(self.source[tag.start : tag.end], tag.start, tag.end))

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pagerag._extras import need
@@ -20,7 +21,7 @@ from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.html import page_blocks
 from pagerag.ingest.formats.markdown_inline import inline
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
-from pagerag.ingest.formats.stretch import Kept, Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
 from pagerag.ingest.formats.encoding import decode
 
 __all__ = ["add_markdown", "read_markdown"]
@@ -33,7 +34,6 @@ _OPTION = re.compile(r":[\w-]{1,40}:")
 _DEFINITION = re.compile(r"[ ]{0,3}:[ \t]+(?=\S)")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _ALERT = re.compile(r"\[!\w{1,20}\][ \t]*")
-_BLANKS = str.maketrans("", "", DROP + BREAK)
 
 
 def read_markdown(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
@@ -49,7 +49,7 @@ def add_markdown(source: str, builder: TextBuilder) -> str:
     # One character for one, so that places stay; markdown-it would take these characters for line ends.
     source = source.replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ").replace("\ufeff", " ")
     masked = mask(source)
-    reader = _Reader(masked)
+    reader = _Reader(source, masked)
     reader.read(lines_of(masked.text))
     for start, end in masked.tables:
         for block in page_blocks(source, start, end):
@@ -61,6 +61,13 @@ def add_markdown(source: str, builder: TextBuilder) -> str:
         else:
             builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
     return masked.title or next((block.words() for block in reader.blocks if block.heading == 1), "")
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    kit = need("markdown_it", "markdown-it-py", "markdown", "to read Markdown files")
+    # Inline text is read with its places; link definitions and HTML are masked already.
+    return kit.MarkdownIt("commonmark").enable(["table"]).disable(["inline", "reference", "html_block"])
 
 
 @dataclass(slots=True)
@@ -91,14 +98,11 @@ class _Table:
 class _Reader:
     """Turns markdown-it's tokens into blocks with places."""
 
-    def __init__(self, masked: Masked) -> None:
-        self.text = masked.text
+    def __init__(self, source: str, masked: Masked) -> None:
+        self.source, self.text = source, masked.text
         self.headings = masked.headings
         self.blocks: list[_Found] = []
-        kit = need("markdown_it", "markdown-it-py", "markdown", "to read Markdown files")
-        self.parser = kit.MarkdownIt("commonmark").enable(["table"])
-        # Inline text is read with its places; link definitions and HTML are masked already.
-        self.parser.disable(["inline", "reference", "html_block"])
+        self.parser = _parser()
 
     def read(self, spans: Sequence[tuple[int, int]], depth: int = 0) -> None:
         """Add the blocks of these lines."""
@@ -138,7 +142,18 @@ class _Reader:
         for mark in (_TASK, _ALERT):
             if spans and (found := mark.match(self.text, *spans[0])):
                 spans[0] = Span(found.end(), spans[0].end)
+        if len(spans) > 1 and all(self.text[start:end][:1] == "|" for start, end in spans):
+            self._bars(spans)
+            return
         self._text(spans, level, atom=atom)
+
+    def _bars(self, spans: Sequence[Span]) -> None:
+        """Add a table that has no line below its headers, which is none to markdown-it."""
+        for start, end in spans:
+            table = _Table(searched=start, at=start)
+            for cell in self.text[start:end].strip("| \t").split("|"):
+                self._cell(table, cell)
+            self.blocks.append(_Found(start, cells=table.cells))
 
     def _text(self, spans: Sequence[Span], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()) -> None:
         if not spans:
@@ -232,10 +247,14 @@ class _Reader:
                 self._text([Span(at, at + len(named))] if at >= 0 else [], atom=atom)
             self.read(body[skip:], depth + 1)
             return
-        pieces = Stretch(self.text, body).pieces([Kept(0, sum(e - s + 1 for s, e in body) - 1)]) if body else []
-        found = [piece for piece in pieces if piece.text]
-        if found:
-            self.blocks.append(_Found(body[0][0], found, code=True, atom=atom))
+        if not body:
+            return
+        words = self.source[slice(*body[0])].strip()
+        if token.type == "code_block" and words.startswith("<") and self.text[slice(*body[0])].strip()[0] in DROP + BREAK:
+            self._text(body, atom=atom)  # HTML that happens to be indented
+            return
+        # Code is shown as it is: nothing in it is a tag of the page.
+        self.blocks.append(_Found(body[0][0], Stretch(self.source, body).all(), code=True, atom=atom))
 
 
 _SPACED = {ord(DROP): None, ord(BREAK): " "}

@@ -6,8 +6,9 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from unicodedata import category
 
-from pagerag.ingest.formats.markdown_mask import DROP
+from pagerag.ingest.formats.markdown_mask import BREAK, DROP
 from pagerag.ingest.formats.stretch import Kept
 
 __all__ = ["code_spans", "inline"]
@@ -26,7 +27,7 @@ _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|irc|tel):[^\s<>]{1,2000}|[^\s<>@
 _ROLE = re.compile(r"\{[\w:.+-]{1,60}\}(?=`)")
 _TARGET = re.compile(r"\s{0,20}<[^<>`]{1,500}>\Z")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_SPACE = frozenset(" \t\n\r")
+_SPACE = frozenset(" \t\n\r\xa0\u3000")
 
 
 def code_spans(text: str) -> list[tuple[int, int, int]]:
@@ -179,11 +180,12 @@ def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[_Cut]:
         mark = text[start]
         before = text[start - 1] if start else " "
         after = text[end] if end < len(text) else " "
-        left = after not in _SPACE and (after not in _PUNCTUATION or before in _SPACE or before in _PUNCTUATION)
-        right = before not in _SPACE and (before not in _PUNCTUATION or after in _SPACE or after in _PUNCTUATION)
+        behind, ahead = _edge(before), _edge(after)
+        left = after not in _SPACE and (not ahead or behind or before in _SPACE)
+        right = before not in _SPACE and (not behind or ahead or after in _SPACE)
         if mark == "_":
-            opens = left and (not right or before in _PUNCTUATION)
-            closes = right and (not left or after in _PUNCTUATION)
+            opens = left and (not right or behind)
+            closes = right and (not left or ahead)
         elif mark == "~":
             opens, closes = left and end - start == 2, right and end - start == 2
         else:
@@ -200,3 +202,13 @@ def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[_Cut]:
         if opens and at < end:
             open_ones.append([at, end])
     return cuts
+
+
+def _edge(sign: str) -> bool:
+    """Return whether a character ends a word for emphasis: punctuation, or something masked.
+
+    Letters of scripts without spaces do as well; a reader of those sees no mark either.
+    """
+    if sign.isascii():
+        return sign in _PUNCTUATION
+    return sign in (DROP, BREAK) or category(sign)[0] in "PS" or category(sign) == "Lo"

@@ -100,7 +100,7 @@ def _quoted(text: str, start: int, whole: int, cuts: list[_Cut], missing: set[st
         else:
             first = text.find("<", first, last) + 1
             last -= 1
-    elif start > whole and text[first : first + 1] in ("~", "!"):
+    elif text[first : first + 1] in ("~", "!"):
         # ":func:`~package.module.name`" shows the last part alone.
         tilde = text[first] == "~"
         first = max(first + 1, text.rfind(".", first, last) + 1) if tilde else first + 1
