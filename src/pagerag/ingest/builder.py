@@ -127,6 +127,7 @@ class TextBuilder:
             if header and header != words.strip():
                 pieces.append(added(f"{header}: "))
             pieces.extend(cell)
+            pieces[-1] = _trimmed(pieces[-1])
         self.block(pieces, atom=True)
 
     def _next(self) -> int:
@@ -147,11 +148,18 @@ class TextBuilder:
         )
 
 
+def _trimmed(piece: Piece) -> Piece:
+    """Return a piece without white space at its end."""
+    text = piece.text.rstrip()
+    exact = piece.start >= 0 and piece.end - piece.start == len(piece.text)
+    return Piece(text, piece.start, piece.start + len(text) if exact else piece.end)
+
+
 def _even(
     pieces: Iterable[Piece], at: int, base: int, lines: bool, code: bool
 ) -> tuple[str, list[Run]]:
     """Return the text of pieces with even white space, and its runs when it stands at ``at``."""
-    out = _Out(at)
+    out = _Out(at, code)
     for piece in pieces:
         text, start, end = piece
         exact = start >= 0 and end - start == len(text)
@@ -161,7 +169,7 @@ def _even(
             out.add(text[done:first], _origin(base, start, end, done, first, exact))
             newline = match.group().rfind("\n") if lines else -1
             if newline < 0:
-                out.space(" ", base + start + first if exact else -1)
+                out.space(match.group() if code else " ", base + start + first if exact else -1)
             else:
                 # Of several line ends one is left; indentation only in code.
                 indent = match.group()[newline + 1 :] if code else ""
@@ -180,18 +188,22 @@ def _origin(base: int, start: int, end: int, first: int, last: int, exact: bool)
 class _Out:
     """The text of one block while it grows: no white space at its ends, one between words."""
 
-    __slots__ = ("at", "chunks", "pending", "runs", "size")
+    __slots__ = ("at", "chunks", "code", "pending", "runs", "size")
 
-    def __init__(self, at: int) -> None:
-        self.at = at
+    def __init__(self, at: int, code: bool) -> None:
+        self.at, self.code = at, code
         self.size = 0
         self.chunks: list[str] = []
         self.runs: list[Run] = []
         self.pending: tuple[str, int] | None = None
 
     def space(self, space: str, original: int) -> None:
-        if self.size and (self.pending is None or space != " "):
+        if not self.size:
+            return
+        if self.pending is None or space[0] == "\n":
             self.pending = (space, original)
+        elif self.code and self.pending[0][0] == "\n":
+            self.pending = (self.pending[0] + space, -1)  # the indentation of a line of code
 
 
     def add(self, text: str, origin: tuple[int, int]) -> None:

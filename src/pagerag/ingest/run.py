@@ -191,7 +191,7 @@ class _Run:
         for document in self._read(file, known, ahead):
             source = file.name if document.record is None else f"{file.name}#{document.record}"
             own = document.digest(self.fingerprint)
-            if document.record is None:
+            if document.record is None and document.text:
                 original = self.owners.get(own)
                 if original is not None and original != source:
                     continue

@@ -88,7 +88,7 @@ def _json_lines(file: SourceFile, settings: IngestSettings) -> Iterator[_Row | B
             except FormatError as problem:
                 yield _unusable(settings, problem)
             else:
-                yield _Row(number, at, value, _in_json(body, 0, start, number))
+                yield _Row(number, at, value, _in_json(body, 0, start, lambda _, line=number: line))
             finally:
                 characters += len(body) or len(line)
 
@@ -112,13 +112,15 @@ def read_json(file: SourceFile, settings: IngestSettings) -> Iterator[Document |
     step = len(data) / max(1, len(value))
     newlines = [match.start() for match in re.finditer("\n", source)]
 
+    def line_of(at: int) -> int:
+        return 1 + bisect_left(newlines, at)
+
     def rows() -> Iterator[_Row | BadRecord]:
         starts = _elements(source, begin)
         for number, record in enumerate(value, start=1):
             start = next(starts, -1)
             if isinstance(record, dict):
-                line = 1 + bisect_left(newlines, start)
-                place = _in_json(source, start, 0, line) if start >= 0 else _nowhere
+                place = _in_json(source, start, 0, line_of) if start >= 0 else _nowhere
                 yield _Row(number, int(number * step), record, place)
             else:
                 problem = file.bad(f"must be an object, is {type(record).__name__}", field=f"[{number - 1}]")
@@ -134,10 +136,12 @@ def _nowhere(name: str, text: str) -> SourceMap:
     return SourceMap()
 
 
-def _in_json(source: str, begin: int, shift: int, line: int) -> Callable[[str, str], SourceMap]:
+def _in_json(
+    source: str, begin: int, shift: int, line_of: Callable[[int], int]
+) -> Callable[[str, str], SourceMap]:
     """Return a function that finds the text of a member of the object at ``begin``.
 
-    ``source`` begins ``shift`` characters into the file.
+    ``source`` begins ``shift`` characters into the file; ``line_of`` gives the line of a character.
     """
 
     known: list[tuple[str, int, int]] = []
@@ -147,8 +151,9 @@ def _in_json(source: str, begin: int, shift: int, line: int) -> Callable[[str, s
             known.extend(_members(source, begin))
         spans = [(start, end) for key, start, end in known if key == name]
         if not spans:
-            return SourceMap(line=line)
+            return SourceMap(line=line_of(begin))
         start, end = spans[-1]
+        line = line_of(start)
         if source[start] != '"':  # a list of sentences: all of it
             return SourceMap((Run(0, len(text), shift + start, end - start),), line=line)
         return SourceMap(tuple(_unescaped(source, start + 1, end - 1, shift)), line=line)

@@ -47,6 +47,9 @@ _SILENT = frozenset(
         "module testcleanup date unicode replace title"
     ).split()
 )
+_ADMONITIONS = frozenset(
+    "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()
+)
 _VERSIONS = {
     "versionadded": "New in version ",
     "versionchanged": "Changed in version ",
@@ -315,6 +318,9 @@ class _Reader:
         arguments, options, content = self._parts(argument, inner)
         if plain in _CODE:
             self._literal(content)
+        elif plain in _ADMONITIONS:
+            # What stands behind the name is the beginning of the content.
+            self.read([*arguments, *content], min(depth + 1, _DEEPEST))
         elif plain in ("list-table", "flat-table"):
             self._title(arguments)
             self._list_table(content, options)
