@@ -224,7 +224,9 @@ def test_plain_sentences_are_cut_out_exactly(tmp_path: Path, name: str, source: 
 
 
 def test_places_name_file_line_and_section(tmp_path: Path) -> None:
-    (tmp_path / "leave.md").write_text("# Handbook\n\nWords.\n\n## Leave\n\n### Parental leave\n\nTwelve weeks.\n")
+    (tmp_path / "leave.md").write_text(
+        "# Handbook\n\nWords.\n\n## Leave\n\n### Parental leave\n\nTwelve weeks.\n"
+    )
     [*_, (text, place)] = sentences(tmp_path / "leave.md")
     assert text == "Twelve weeks."
     assert str(place) == "leave.md:9 › Parental leave"
@@ -233,7 +235,7 @@ def test_places_name_file_line_and_section(tmp_path: Path) -> None:
 
 def test_json_lines(tmp_path: Path) -> None:
     rows = [
-        {"id": 1, "text": "A first “text”.\nIts \"second\" line is 東京 😀 here."},
+        {"id": 1, "text": 'A first “text”.\nIts "second" line is 東京 😀 here.'},
         {"id": 2, "title": "text", "text": "Another\ttext. It has two sentences."},
     ]
     original = "\n".join([json.dumps(rows[0]), "", json.dumps(rows[1], ensure_ascii=False)])
@@ -245,7 +247,7 @@ def test_json_lines(tmp_path: Path) -> None:
 
 
 def test_json(tmp_path: Path) -> None:
-    rows = [{"text": "A \"first\" text."}, {"n": [1, {"text": "no"}], "text": ["A list.", "Of two."]}]
+    rows = [{"text": 'A "first" text.'}, {"n": [1, {"text": "no"}], "text": ["A list.", "Of two."]}]
     original = json.dumps({"x": {"data": 1}, "data": rows}, indent=1)
     (tmp_path / "a.json").write_text(original, encoding="utf-8")
     found = sentences(tmp_path / "a.json")
@@ -256,7 +258,7 @@ def test_json(tmp_path: Path) -> None:
 
 
 def test_csv(tmp_path: Path) -> None:
-    rows = [["text", "the text, \"quoted\"\nin two lines. And more."], ["more", "Plain text."]]
+    rows = [["text", 'the text, "quoted"\nin two lines. And more.'], ["more", "Plain text."]]
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\r\n").writerows([["title", "text"], *rows])
     original = stream.getvalue()
@@ -367,7 +369,8 @@ def test_opendocument_sheets(tmp_path: Path) -> None:
 
 def make_epub(path: Path, chapters: dict[str, str]) -> None:
     items = "".join(
-        f'<item id="{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(chapters)
+        f'<item id="{n}" href="{name}" media-type="application/xhtml+xml"/>'
+        for n, name in enumerate(chapters)
     )
     spine = "".join(f'<itemref idref="{n}"/>' for n in range(len(chapters)))
     with zipfile.ZipFile(path, "w") as archive:
@@ -391,7 +394,13 @@ def test_epub(tmp_path: Path) -> None:
     }
     make_epub(tmp_path / "a.epub", chapters)
     found = sentences(tmp_path / "a.epub")
-    assert [text for text, _ in found] == ["One", "A first sentence.", "Two", "Another sentence.", "And more."]
+    assert [text for text, _ in found] == [
+        "One",
+        "A first sentence.",
+        "Two",
+        "Another sentence.",
+        "And more.",
+    ]
     for text, place in found:
         cut = chapters[str(place.part).removeprefix("OEBPS/")][place.start : place.end]
         assert re.sub(r"<[^>]*>", "", cut) == text
@@ -436,11 +445,17 @@ def test_a_message(tmp_path: Path, encoding: str) -> None:
 
 def test_a_mailbox(tmp_path: Path) -> None:
     letters = [mail("The first letter. It is short."), mail("Der zweite Brief kostet 5 €.", "8bit")]
-    data = b"".join(b"From anna@example.org Mon Mar  2 10:00:00 2026\n" + letter + b"\n" for letter in letters)
+    data = b"".join(
+        b"From anna@example.org Mon Mar  2 10:00:00 2026\n" + letter + b"\n" for letter in letters
+    )
     (tmp_path / "a.mbox").write_bytes(data)
     original = data.decode()
     found = [(text, place) for text, place in sentences(tmp_path / "a.mbox") if ": " not in text]
-    assert [text for text, _ in found] == ["The first letter.", "It is short.", "Der zweite Brief kostet 5 €."]
+    assert [text for text, _ in found] == [
+        "The first letter.",
+        "It is short.",
+        "Der zweite Brief kostet 5 €.",
+    ]
     for text, place in found:
         assert original[place.start : place.end] == text
         assert place.line == original.count("\n", 0, place.start) + 1

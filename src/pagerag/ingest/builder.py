@@ -16,7 +16,7 @@ __all__ = ["Piece", "TextBuilder", "added", "verbatim"]
 _UNEVEN = re.compile(r"\s\s+|[^\S ]")
 _NEWLINE = re.compile(r"\n")
 
-MOST_BLOCKS = 500_000
+MOST_BLOCKS = 250_000
 """Paragraphs, items and rows of one document: the largest books have some ten thousand."""
 
 
@@ -155,9 +155,7 @@ def _trimmed(piece: Piece) -> Piece:
     return Piece(text, piece.start, piece.start + len(text) if exact else piece.end)
 
 
-def _even(
-    pieces: Iterable[Piece], at: int, base: int, lines: bool, code: bool
-) -> tuple[str, list[Run]]:
+def _even(pieces: Iterable[Piece], at: int, base: int, lines: bool, code: bool) -> tuple[str, list[Run]]:
     """Return the text of pieces with even white space, and its runs when it stands at ``at``."""
     out = _Out(at, code)
     for piece in pieces:
@@ -204,7 +202,6 @@ class _Out:
             self.pending = (space, original)
         elif self.code and self.pending[0][0] == "\n":
             self.pending = (self.pending[0] + space, -1)  # the indentation of a line of code
-
 
     def add(self, text: str, origin: tuple[int, int]) -> None:
         """Add text in which white space is even, but for its ends."""

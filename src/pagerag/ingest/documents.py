@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from array import array
 from collections.abc import Mapping
@@ -112,7 +113,7 @@ class Document:
     pages: tuple[int, ...] = ()
     sections: tuple[Section, ...] = ()
     atoms: tuple[tuple[int, int], ...] = ()
-    origin: SourceMap = SourceMap()
+    origin: SourceMap = field(default_factory=SourceMap)
     fields: Mapping[str, Any] = field(default_factory=dict)
     at: int = 0
 
@@ -160,7 +161,8 @@ class SourceFile:
     def read(self, limit: int) -> bytes:
         """Return all bytes; more than ``limit`` are an error."""
         with self.path.open("rb") as file:
-            data = file.read(limit + 1)
+            # A buffer of the given size is made at once: no larger than the file needs.
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         if len(data) > limit:
             raise self.too_large(limit)
         return data

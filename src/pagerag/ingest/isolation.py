@@ -62,7 +62,9 @@ class FileReader:
             self._worker.end()
             self._worker = None
 
-    def read(self, file: SourceFile, known: Format, ahead: tuple[SourceFile, Format] | None = None) -> Reading:
+    def read(
+        self, file: SourceFile, known: Format, ahead: tuple[SourceFile, Format] | None = None
+    ) -> Reading:
         """Yield the documents of a file; ``ahead`` is the file that will be asked for next."""
         self.start()
         worker = self._worker
@@ -100,7 +102,11 @@ class FileReader:
     def _frames(self, worker: _Worker, file: SourceFile, number: int) -> Iterator[dict[str, Any]]:
         """Yield what the process says of one file, until it is done with it."""
         while True:
-            frame = worker.hear(self.settings.max_seconds, file)
+            try:
+                frame = worker.hear(self.settings.max_seconds, file)
+            except FormatError:
+                self.close()
+                raise
             if frame is None:
                 self.close()
                 raise file.bad(f"cannot be read: {worker.fate()}; split it, or leave it out")
@@ -147,7 +153,7 @@ class _Worker:
         return self.number
 
     def _send(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError, OSError):  # it has ended: what it says next is nothing
+        with contextlib.suppress(OSError, ValueError):  # it has ended: what it says next is nothing
             if self.process.stdin is not None:
                 write_frame(self.process.stdin, message)
 

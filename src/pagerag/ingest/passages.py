@@ -153,7 +153,9 @@ class _Cut:
         if last - start > self.limit:
             return True
         # A paragraph's end is a better place than the middle of the next one, once the passage is half full.
-        return "\n\n" in self.text[end:following] and end - start >= self.limit // 2 and first in (-1, following)
+        return (
+            "\n\n" in self.text[end:following] and end - start >= self.limit // 2 and first in (-1, following)
+        )
 
     def _atom(self, at: int) -> tuple[int, int]:
         """Return the item or row that holds this character, (-1, -1) when none does."""

@@ -114,9 +114,7 @@ def _serve(out: IO[bytes], request: Mapping[str, Any], settings: IngestSettings)
     except PageRAGError as problem:
         # What ran out of memory may have left the process short of it.
         sane = not isinstance(problem.__cause__, MemoryError)
-        write_frame(
-            out, {"number": number, "kind": "failed", "problem": _problem(problem), "ends": not sane}
-        )
+        write_frame(out, {"number": number, "kind": "failed", "problem": _problem(problem), "ends": not sane})
     else:
         write_frame(out, {"number": number, "kind": "done"})
     return sane

@@ -18,7 +18,9 @@ _ATTRIBUTE = re.compile(r":!?([\w-]{1,80})!?:(?:[ \t]+([^\n]{0,2000}))?\Z")
 _BLOCK_LINE = re.compile(r"\[(?:\[[^\[\]\n]{0,300}\]|[^\[\]\n]{0,1000})\][ \t]{0,20}\Z")
 _MACRO = re.compile(r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::")
 _RULE = re.compile(r"(?:'{3,}|-{3}|\*{3}|<{3})[ \t]{0,20}\Z")
-_ITEM = re.compile(r"[ \t]{0,40}(?:\*{1,5}|-|\.{1,5}|\d{1,4}\.|[a-z]\.|<[\d.]{1,4}>)[ \t]+(?:\[[ x*]\][ \t]+)?(?=\S)")
+_ITEM = re.compile(
+    r"[ \t]{0,40}(?:\*{1,5}|-|\.{1,5}|\d{1,4}\.|[a-z]\.|<[\d.]{1,4}>)[ \t]+(?:\[[ x*]\][ \t]+)?(?=\S)"
+)
 _TERM = re.compile(r"[ \t]{0,40}(\S[^\n]{0,300}?)(?::{2,4}|;;)(?:[ \t]+|\Z)")
 _TABLE = re.compile(r"[|!,:]={3,}[ \t]{0,20}\Z")
 _CELL = re.compile(r"(?:(?:\d{1,3}(?:\.\d{1,3})?[+*]|\.\d{1,3}\+)?[<^>]?(?:\.[<^>])?[adehlmsv]?)\|")
@@ -140,7 +142,10 @@ class _Reader:
             return
         if (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
             self._done()
-            self.before = [*self._pieces([Span(span.start + found.start(1), span.start + found.end(1))]), added(": ")]
+            self.before = [
+                *self._pieces([Span(span.start + found.start(1), span.start + found.end(1))]),
+                added(": "),
+            ]
             self.atom = True
             if found.end() < len(words):
                 self.paragraph.append(Span(span.start + found.end(), span.end))
@@ -165,7 +170,8 @@ class _Reader:
         while end < len(self.lines) and self._words(self.lines[end]).rstrip() != mark:
             end += 1
         body = self.lines[at + 1 : end]
-        columns, cells, first_line = self._columns(), [], 0
+        columns, first_line = self._columns(), 0
+        cells: list[list[Span]] = []
         for number, line in enumerate(body):
             found = list(self._cells(line))
             if number == 0 or (not cells and not first_line):
@@ -179,7 +185,16 @@ class _Reader:
         above = sum(opened for line in body[:blank] for opened, _ in self._cells(line))
         width = columns or first_line or 1
         head = "header" in self.options or (above == width and blank < len(body))
-        self._rows([self._pieces([s for s in cell if s.end > s.start]) if any(s.end > s.start for s in cell) else [] for cell in cells], width, head=head)
+        self._rows(
+            [
+                self._pieces([s for s in cell if s.end > s.start])
+                if any(s.end > s.start for s in cell)
+                else []
+                for cell in cells
+            ],
+            width,
+            head=head,
+        )
         self.options = ""
         return end + 1
 
@@ -224,14 +239,27 @@ class _Reader:
 
 # -- inline markup
 
-_SPECIAL = re.compile(r"[*_`#+^~<\[\\&{]|(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):|https?://")
+_SPECIAL = re.compile(
+    r"[*_`#+^~<\[\\&{]|(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):|https?://"
+)
 _URL = re.compile(r"https?://[^\s\[\]<>]{1,2000}\[")
-_MACRO_START = re.compile(r"(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):[^\s\[\]]{0,2000}\[")
+_MACRO_START = re.compile(
+    r"(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):[^\s\[\]]{0,2000}\["
+)
 _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
 _ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[[#.][^\[\]\n]{1,200}\](?=[#*_`])")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _NAMED = re.compile(r"\{([\w-]{1,80})\}")
-_CHARACTERS = {"nbsp": " ", "amp": "&", "lt": "<", "gt": ">", "sp": " ", "empty": "", "plus": "+", "asterisk": "*"}
+_CHARACTERS = {
+    "nbsp": " ",
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "sp": " ",
+    "empty": "",
+    "plus": "+",
+    "asterisk": "*",
+}
 
 _Cut = tuple[int, int, str]
 

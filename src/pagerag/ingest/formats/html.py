@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 
 from pagerag.ingest.builder import Piece, TextBuilder, added
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
 from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
 
 __all__ = ["add_page", "page_blocks", "read_html"]
 
 # Not text of the page, or not its own: scripts, controls, and what surrounds the article on every page.
 _DROPPED = frozenset(
-    (
+    (  # noqa: SIM905
         "script style noscript template svg head nav footer button select datalist textarea iframe object "
         "audio video canvas map rp annotation annotation-xml noframes noembed"
     ).split()
 )
 _ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"))
 _NAVIGATION = frozenset(
-    "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path".split()
+    "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path".split()  # noqa: SIM905
 )
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 # An opening tag of the key ends an open element of the values, nearer than the boundary.
@@ -192,10 +192,9 @@ class _Page:
         if not self.line:
             return
         table = self.tables[-1] if self.tables else None
-        if table is not None and not table.layout:
-            if table.in_cell:
-                self.line.append(added(" "))
-                return
+        if table is not None and not table.layout and table.in_cell:
+            self.line.append(added(" "))
+            return
         if all(piece.text.isspace() for piece in self.line):
             self.line.clear()
             return
@@ -302,9 +301,8 @@ class _Page:
     # -- tables
 
     def _open_table(self) -> None:
-        for outer in self.tables:
-            if not outer.layout:
-                self._to_layout(outer)
+        if self.tables and not self.tables[-1].layout:
+            self._to_layout(self.tables[-1])
         self.tables.append(_Table())
 
     def _to_layout(self, table: _Table) -> None:
@@ -357,7 +355,10 @@ class _Page:
                 width = max(len(words), len(table.headers))
                 words += [""] * (width - len(words))
                 table.headers += [""] * (width - len(table.headers))
-                words = [f"{up} {low}".strip() if up != low else up for up, low in zip(table.headers, words, strict=True)]
+                words = [
+                    f"{up} {low}".strip() if up != low else up
+                    for up, low in zip(table.headers, words, strict=True)
+                ]
             table.headers = words
             return
         self.blocks.append(_Block(cells=cells, headers=tuple(table.headers)))

@@ -183,8 +183,8 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
     if part.get_content_type() == "text/html":
         inner = TextBuilder(text)
         add_page(text, inner)
-        for paragraph in inner.document(None, "").text.split("\n\n"):
-            builder.block(_located(paragraph, original, begin, end))
+        for block in inner.document(None, "").text.split("\n\n"):
+            builder.block(_located(block, original, begin, end))
         return end
     places = _places(text, original, begin, end, encoding)
     for paragraph in _paragraphs(text):
@@ -226,7 +226,7 @@ def _places(text: str, original: str, begin: int, end: int, encoding: str) -> An
     """
     source = original[begin:end]
     if "base64" in encoding:
-        return lambda first, last: (begin, end)
+        return lambda *_: (begin, end)
     theirs, ours = _logical(source, encoding), lines_of(text)
     starts = [span.start for span in ours]
 

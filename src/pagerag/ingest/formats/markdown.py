@@ -18,17 +18,17 @@ from typing import Any
 from pagerag._extras import need
 from pagerag.ingest.builder import Piece, TextBuilder, added
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.html import page_blocks
 from pagerag.ingest.formats.markdown_inline import inline
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
 from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
-from pagerag.ingest.formats.encoding import decode
 
 __all__ = ["add_markdown", "read_markdown"]
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
 _VERBATIM = frozenset(
-    "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt".split()
+    "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt".split()  # noqa: SIM905
 )
 _OPTION = re.compile(r":[\w-]{1,40}:")
 _DEFINITION = re.compile(r"[ ]{0,3}:[ \t]+(?=\S)")
@@ -52,8 +52,10 @@ def add_markdown(source: str, builder: TextBuilder) -> str:
     reader = _Reader(source, masked)
     reader.read(lines_of(masked.text))
     for start, end in masked.tables:
-        for block in page_blocks(source, start, end):
-            reader.blocks.append(_Found(start, block.pieces, block.heading, atom=block.atom, cells=block.cells, headers=block.headers))
+        reader.blocks += [
+            _Found(start, part.pieces, part.heading, part.atom, cells=part.cells, headers=part.headers)
+            for part in page_blocks(source, start, end)
+        ]
     reader.blocks.sort(key=lambda block: block.at)
     for block in reader.blocks:
         if block.cells is not None:
@@ -155,7 +157,9 @@ class _Reader:
                 self._cell(table, cell)
             self.blocks.append(_Found(start, cells=table.cells))
 
-    def _text(self, spans: Sequence[Span], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()) -> None:
+    def _text(
+        self, spans: Sequence[Span], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
+    ) -> None:
         if not spans:
             return
         stretch = Stretch(self.text, spans)
@@ -190,7 +194,11 @@ class _Reader:
         def done() -> None:
             if body:
                 stretch = Stretch(self.text, term)
-                named = [p for p in stretch.pieces(inline(stretch.text)) if p.text.strip(DROP + BREAK)] if term else []
+                named = (
+                    [p for p in stretch.pieces(inline(stretch.text)) if p.text.strip(DROP + BREAK)]
+                    if term
+                    else []
+                )
                 self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
                 body.clear()
 
@@ -215,14 +223,21 @@ class _Reader:
         if at < 0:
             # A bar in a cell is written with a backslash, which markdown-it has taken away.
             escaped = words.replace("|", "\\|")
-            at = self.text.find(escaped, table.searched, table.searched + len(escaped) + 10_000) if words else -1
+            at = (
+                self.text.find(escaped, table.searched, table.searched + len(escaped) + 10_000)
+                if words
+                else -1
+            )
             words = escaped
         if at < 0:
             table.cells.append([])
             return
         table.searched = at + len(words)
         stretch = Stretch(self.text, [Span(at, at + len(words))])
-        pieces = [piece._replace(text=piece.text.translate(_SPACED)) for piece in stretch.pieces(inline(stretch.text))]
+        pieces = [
+            piece._replace(text=piece.text.translate(_SPACED))
+            for piece in stretch.pieces(inline(stretch.text))
+        ]
         table.cells.append(pieces)
 
     def _row(self, table: _Table) -> None:
@@ -235,7 +250,9 @@ class _Reader:
 
     def _code(self, token: Any, spans: Sequence[tuple[int, int]], depth: int, *, atom: bool) -> None:
         first, last = token.map
-        body = _suffixes(self.text, token.content, spans, first + (1 if token.type == "fence" else 0), last, code=True)
+        body = _suffixes(
+            self.text, token.content, spans, first + (1 if token.type == "fence" else 0), last, code=True
+        )
         directive = _DIRECTIVE.match(token.info.strip()) if token.type == "fence" else None
         if directive and directive.group(1) not in _VERBATIM and depth < 8:
             skip = 0
@@ -250,7 +267,11 @@ class _Reader:
         if not body:
             return
         words = self.source[slice(*body[0])].strip()
-        if token.type == "code_block" and words.startswith("<") and self.text[slice(*body[0])].strip()[0] in DROP + BREAK:
+        if (
+            token.type == "code_block"
+            and words.startswith("<")
+            and self.text[slice(*body[0])].strip()[0] in DROP + BREAK
+        ):
             self._text(body, atom=atom)  # HTML that happens to be indented
             return
         # Code is shown as it is: nothing in it is a tag of the page.

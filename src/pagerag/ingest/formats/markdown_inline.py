@@ -125,9 +125,7 @@ def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[_Cut]:
     return cuts
 
 
-def _role_target(
-    text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]
-) -> None:
+def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]) -> None:
     """Take the target off a role's text: ``{ref}`words <target>```."""
     while span < len(spans) and spans[span][0] < at:
         span += 1

@@ -40,10 +40,20 @@ _ADMONITION = re.compile(
 )
 _ATTRIBUTES = re.compile(r"\{:[^{}]{0,3000}\}|\{[ \t]{0,20}[#.][\w-]{1,100}[^{}\n]{0,300}\}")
 _SHOWN = re.compile(r"(?:^|\s)text\s{0,8}=\s{0,8}(?:\"([^\"]{1,300})\"|'([^']{1,300})'|([^\s\"'>}%]{1,100}))")
-_PAIRS = (("{{<", ">}}"), ("{{%", "%}}"), ("{{!--", "--}}"), ("{{{", "}}}"), ("{{", "}}"), ("{%", "%}"), ("{#", "#}"))
+_PAIRS = (
+    ("{{<", ">}}"),
+    ("{{%", "%}}"),
+    ("{{!--", "--}}"),
+    ("{{{", "}}}"),
+    ("{{", "}}"),
+    ("{%", "%}"),
+    ("{#", "#}"),
+)
 _LONGEST_TEMPLATE = 3000
 _COMMENT = re.compile(r"(?:\{%-?|\{\{[%<])[ \t]{0,8}comment\b")
-_COMMENT_END = re.compile(r"(?:\{%-?[ \t]{0,8}endcomment[ \t]{0,8}-?%\}|\{\{[%<][ \t]{0,8}/[ \t]{0,8}comment[ \t]{0,8}[%>]\}\})")
+_COMMENT_END = re.compile(
+    r"(?:\{%-?[ \t]{0,8}endcomment[ \t]{0,8}-?%\}|\{\{[%<][ \t]{0,8}/[ \t]{0,8}comment[ \t]{0,8}[%>]\}\})"
+)
 _SPECIAL = re.compile(r"[\\`<{]")
 _TICKS = re.compile(r"`+")
 _JSX = re.compile(r"<>|</>")
@@ -132,9 +142,11 @@ def _masked_lines(text: str, protected: list[tuple[int, int]]) -> str:
 
     cuts: list[tuple[int, int, str]] = []
     for pattern in (_DEFINITION, _LABEL, _MODULE, _CONTAINER):
-        for match in pattern.finditer(text):
-            if match.end() > match.start() and not code(match.start()):
-                cuts.append((match.start(), match.end(), " "))
+        cuts += [
+            (match.start(), match.end(), " ")
+            for match in pattern.finditer(text)
+            if match.end() > match.start() and not code(match.start())
+        ]
     for match in _ADMONITION.finditer(text):
         if not code(match.start()):
             quote = text.find('"', match.start(), match.end())
@@ -180,7 +192,9 @@ class _Scanner:
         self, source: str, start: int, end: int, cuts: list[tuple[int, int, str]], found: Masked
     ) -> None:
         self.source, self.start, self.end, self.cuts, self.found = source, start, end, cuts, found
-        self.last = {mark: source.rfind(mark, start, end) for mark in (">", '"', "'", "-->", "?>", "]]>", "%>")}
+        self.last = {
+            mark: source.rfind(mark, start, end) for mark in (">", '"', "'", "-->", "?>", "]]>", "%>")
+        }
         self.no_table = False
         self.ticks: dict[int, list[int]] = {}
         for match in _TICKS.finditer(source, start, end):
@@ -188,7 +202,9 @@ class _Scanner:
         self.blank = self._blank_lines()
 
     def _blank_lines(self) -> list[int]:
-        return [match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", self.source[self.start : self.end])]
+        return [
+            match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", self.source[self.start : self.end])
+        ]
 
     def scan(self) -> None:
         at = self.start
@@ -292,7 +308,14 @@ class _Scanner:
     def _is_tag(self, tag: Tag) -> bool:
         """Tell a tag from other words in angle brackets, which a reader is meant to see."""
         inside = self.source[tag.start : tag.end]
-        return tag.name in KNOWN or tag.empty or "=" in inside or "-" in tag.name or ":" in tag.name or (
-            tag.kind == "end" or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
+        return (
+            tag.name in KNOWN
+            or tag.empty
+            or "=" in inside
+            or "-" in tag.name
+            or ":" in tag.name
+            or (
+                tag.kind == "end"
+                or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
+            )
         )
-

@@ -88,7 +88,7 @@ def _json_lines(file: SourceFile, settings: IngestSettings) -> Iterator[_Row | B
             except FormatError as problem:
                 yield _unusable(settings, problem)
             else:
-                yield _Row(number, at, value, _in_json(body, 0, start, lambda _, line=number: line))
+                yield _Row(number, at, value, _in_json(body, 0, start, _always(number)))
             finally:
                 characters += len(body) or len(line)
 
@@ -132,8 +132,12 @@ def read_json(file: SourceFile, settings: IngestSettings) -> Iterator[Document |
 # -- where the values of a record stand
 
 
-def _nowhere(name: str, text: str) -> SourceMap:
+def _nowhere(*_: str) -> SourceMap:
     return SourceMap()
+
+
+def _always(line: int) -> Callable[[int], int]:
+    return lambda _: line
 
 
 def _in_json(

@@ -25,22 +25,24 @@ _DIRECTIVE = re.compile(r"(?:\|[^|\n]{1,100}\|[ \t]{1,8})?([A-Za-z][\w:.+-]{0,80
 _FOOTNOTE = re.compile(r"\[(?:\d{1,6}|#[\w-]{0,80}|\*|[\w.-]{1,80})\][ \t]+")
 _TARGET = re.compile(r"(?:_(?:`[^`]{1,300}`|[^:\n]{1,300}|_)?:|__(?:[ \t]|\Z))")
 _BULLET = re.compile(r"[-*+•‣⁃][ \t]+(?=\S)")
-_NUMBER = re.compile(r"(?:\(?(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\)|(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\.)[ \t]+(?=\S)")
+_NUMBER = re.compile(
+    r"(?:\(?(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\)|(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\.)[ \t]+(?=\S)"
+)
 _FIELD = re.compile(r":(?![:\s])([^:\n]{1,120}):(?:[ \t]+|\Z)")
 _LINE_BLOCK = re.compile(r"\|(?:[ \t]+|\Z)")
-_SIMPLE = re.compile(r"={2,}(?:[ \t]+={2,})+[ \t]{0,200}\Z")
+_SIMPLE = re.compile(r"(?<!=)={2,}(?:[ \t]+={2,})+[ \t]{0,200}\Z")
 _GRID = re.compile(r"\+[-=]{2,}[-=+]{0,5000}\+[ \t]{0,200}\Z")
 _OPTION = re.compile(r":[\w-]{1,60}:")
 _DOMAIN_ROLE = re.compile(r":[\w:-]{1,60}:`")
 
 _CODE = frozenset(
-    (
+    (  # noqa: SIM905
         "code code-block sourcecode parsed-literal math doctest testcode testsetup testoutput productionlist "
         "literalinclude highlight-block console ipython prompt graphviz digraph plot mermaid"
     ).split()
 )
 _SILENT = frozenset(
-    (
+    (  # noqa: SIM905
         "toctree contents index highlight currentmodule image include raw meta role default-role sectnum "
         "section-numbering header footer target-notes default-domain tabularcolumns autosummary automodule "
         "autoclass autofunction automethod autodata autoexception autoattribute sectionauthor codeauthor "
@@ -48,7 +50,7 @@ _SILENT = frozenset(
     ).split()
 )
 _ADMONITIONS = frozenset(
-    "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()
+    "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()  # noqa: SIM905
 )
 _VERSIONS = {
     "versionadded": "New in version ",
@@ -329,7 +331,10 @@ class _Reader:
             self._csv_table(content, options)
         elif plain in _VERSIONS:
             self._version(plain, arguments, content, depth)
-        elif plain in ("figure", "only", "ifconfig", "container", "class", "rst-class", "table") and name == plain:
+        elif (
+            plain in ("figure", "only", "ifconfig", "container", "class", "rst-class", "table")
+            and name == plain
+        ):
             if plain == "table" or (plain == "class" and content and "(" in self._words(argument)):
                 self._title(arguments)
             self.read(content, min(depth + 1, _DEEPEST))
@@ -422,4 +427,3 @@ class _Reader:
                 cells.append([Piece(value, place, place + len(value))] if place >= 0 else [added(value)])
                 at = place + len(value) if place >= 0 else at
             self.builder.row(cells, headers)
-

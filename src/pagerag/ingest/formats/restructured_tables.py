@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.formats.restructured_inline import inline
@@ -11,7 +12,7 @@ from pagerag.ingest.formats.stretch import Span, Stretch
 
 __all__ = ["grid_table", "simple_table"]
 
-_RULE = re.compile(r"[=\-][=\- \t]{0,5000}\Z")
+_RULE = re.compile(r"(?<![=\- \t])[=\-][=\- \t]{0,5000}\Z")
 
 
 def _cell(source: str, spans: Sequence[Span], targets: Collection[str]) -> list[Piece]:
@@ -61,7 +62,7 @@ def _wide(source: str, row: Sequence[Span], columns: Sequence[int]) -> list[tupl
         for number, place in enumerate(columns)
         if number in (0, len(columns) - 1) or source[first.start + place : first.start + place + 1] in "|+"
     ]
-    return [(a + 1, b) for a, b in zip(kept, kept[1:], strict=False)]
+    return [(a + 1, b) for a, b in pairwise(kept)]
 
 
 def _column(row: Sequence[Span], first: int, last: int) -> list[Span]:
@@ -86,7 +87,9 @@ def simple_table(
     if len(rules) < 2:
         return 0
     columns = [match.span() for match in re.finditer(r"=+", border)]
-    edges = [(first, columns[n + 1][0] if n + 1 < len(columns) else 10**9) for n, (first, _) in enumerate(columns)]
+    edges = [
+        (first, columns[n + 1][0] if n + 1 < len(columns) else 10**9) for n, (first, _) in enumerate(columns)
+    ]
     headers: list[str] = []
     if len(rules) > 2:
         head = lines[rules[0] + 1 : rules[1]]
