@@ -291,15 +291,22 @@ class _Scanner:
                 self.found.tables.append((start, end))
                 return self._cut(start, end, BREAK)
         if tag.kind == "start" and not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
-            close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 50_000))
-            if close >= 0:
-                end = source.find(">", close, self.end) + 1 or self.end
-                return self._cut(start, end, BREAK if tag.name in BLOCKS else DROP)
+            return self._cut(start, self._element_end(tag), BREAK if tag.name in BLOCKS else DROP)
         if tag.kind == "start" and tag.name in _LEVELS:
             close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 1000))
             if close >= 0:
                 self.found.headings.append((tag.end, close, _LEVELS[tag.name]))
         return self._cut(start, tag.end, BREAK if tag.name in BLOCKS or tag.name == "br" else DROP)
+
+    def _element_end(self, tag: Tag) -> int:
+        """Return where an element ends whose content is not seen; what is never closed ends with the text."""
+        depth = 1
+        inner = re.compile(rf"<(/?){re.escape(tag.name)}(?![\w-])", re.IGNORECASE)
+        for found in inner.finditer(self.source, tag.end, self.end):
+            depth += -1 if found.group(1) else int(tag.name not in RAW)
+            if not depth:
+                return self.source.find(">", found.end(), self.end) + 1 or self.end
+        return self.end
 
     def _is_hidden(self, tag: Tag) -> bool:
         inside = self.source[tag.start : tag.end]
