@@ -180,10 +180,12 @@ class Place:
         where = self.path or "unknown source"
         if self.line is not None:
             where += f":{self.line}"
-        if self.page is not None:
+        elif self.page is not None:
             where += f", page {self.page}"
-        if self.part is not None:
+        elif self.part is not None:
             where += f", {self.part}"
+        else:
+            where += f", characters {self.start:,}-{self.end:,}"
         return f"{where}{SECTION_MARK}{self.section[-1]}" if self.section else where
 
 

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.ingest.test_formats import make_pdf
 
 from pagerag.errors import FormatError
 from pagerag.ingest import IngestSettings, SourceFile, index_paths, read_documents
@@ -133,26 +134,9 @@ def test_text_without_end(good: Path, store: LanceStore) -> None:
 # -- the budget
 
 
-def slow(path: Path) -> None:
-    """A file that a reader takes very long for, whatever it does: a pattern of nested page trees."""
-    kids = " ".join("3 0 R" for _ in range(2000))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count 4000000 >>"]
-    objects.append(f"<< /Type /Pages /Kids [{' '.join('4 0 R' for _ in range(2000))}] /Count 2000 >>")
-    objects.append("<< /Type /Page /MediaBox [0 0 9 9] >>")
-    body, places = "%PDF-1.4\n", []
-    for number, content in enumerate(objects, start=1):
-        places.append(len(body))
-        body += f"{number} 0 obj\n{content}\nendobj\n"
-    start = len(body)
-    body += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
-    body += "".join(f"{place:010d} 00000 n \n" for place in places)
-    body += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF"
-    path.write_text(body, encoding="latin-1")
-
-
 def test_a_file_that_takes_too_long_is_named_and_the_run_goes_on(good: Path, store: LanceStore) -> None:
     pytest.importorskip("pypdf")
-    slow(good / "b.pdf")
+    make_pdf(good / "b.pdf", [["word"] * 500_000])
     (good / "c.txt").write_text("Gamma comes after it.", encoding="utf-8")
     start = time.monotonic()
     report = index_paths([good], store, IngestSettings(max_seconds=2))
@@ -369,9 +353,11 @@ def test_patterns_that_grow_are_read_in_linear_time(tmp_path: Path, suffix: str)
     path = tmp_path / f"a{suffix}"
     slow = {}
     for pattern, times in PATTERNS.items():
-        long = seconds(path, f"x {pattern * (times // 8)} y\n")
-        if long > 0.2:  # what takes four times as long for a quarter of the text is quadratic at least
-            short = seconds(path, f"x {pattern * (times // 32)} y\n")
+        source = f"x {pattern * (times // 8)} y\n"
+        if seconds(path, source) > 0.2:
+            # A quarter of the text should take a quarter of the time; the best of three, on a busy machine.
+            short = min(seconds(path, f"x {pattern * (times // 32)} y\n") for _ in range(3))
+            long = min(seconds(path, source) for _ in range(3))
             if long > 9 * short + 0.1:
                 slow[pattern] = (round(short, 2), round(long, 2))
     assert slow == {}
@@ -422,9 +408,11 @@ def test_every_regular_expression_is_linear() -> None:
     for name, expression in expressions().items():
         for string in strings:
             text = (string * 8_000)[:8_000]
-            taken = _sweep(expression, text)
-            if taken > 0.1 and taken > 9 * _sweep(expression, text[:2000]) + 0.05:
-                slow[name, string] = round(taken, 2)
+            if _sweep(expression, text) > 0.1:
+                short = min(_sweep(expression, text[:2000]) for _ in range(3))
+                long = min(_sweep(expression, text) for _ in range(3))
+                if long > 9 * short + 0.05:
+                    slow[name, string] = (round(short, 2), round(long, 2))
     assert slow == {}
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.ingest.test_formats import make_pdf
+from tests.ingest.test_places import mail, make_epub
 
 from pagerag.cli import main
 from pagerag.ingest import index_paths
@@ -13,8 +15,6 @@ from pagerag.pipeline import PageRAG
 from pagerag.places import place_of
 from pagerag.read.evidence import EvidenceReader
 from pagerag.store import LanceStore
-from tests.ingest.test_formats import make_pdf
-from tests.ingest.test_places import mail, make_epub
 
 TEXTS = {
     "handbook/leave.md": "---\ntitle: Handbook\n---\n# Leave\n\n## Parental leave\n\nParental leave lasts "
