@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pagerag.errors import FormatError, MissingExtraError, PageRAGError
@@ -30,7 +30,7 @@ class FileReader:
     """Reads files, one after the other, in one process that is started when it is needed.
 
     A file that takes too long or too much memory ends that process, is named, and the next one gets a
-    new process. With ``ahead`` the process reads the next file while this one is being indexed.
+    new process. With ``ahead`` the process goes on with the next files while this one is being indexed.
     """
 
     def __init__(self, settings: IngestSettings) -> None:
@@ -63,9 +63,9 @@ class FileReader:
             self._worker = None
 
     def read(
-        self, file: SourceFile, known: Format, ahead: tuple[SourceFile, Format] | None = None
+        self, file: SourceFile, known: Format, ahead: Sequence[tuple[SourceFile, Format]] = ()
     ) -> Reading:
-        """Yield the documents of a file; ``ahead`` is the file that will be asked for next."""
+        """Yield the documents of a file; ``ahead`` are the files that will be asked for next."""
         self.start()
         worker = self._worker
         if worker is None:
@@ -75,8 +75,8 @@ class FileReader:
         finished = False
         try:
             number = self._ask(worker, file, known)
-            if ahead is not None:
-                self._ask(worker, *ahead)
+            for following in ahead:
+                self._ask(worker, *following)
             for frame in self._frames(worker, file, number):
                 if frame["kind"] == "begun":
                     self.stamps[file.name] = (frame["stamp"][0], frame["stamp"][1])

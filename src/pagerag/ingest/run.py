@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pagerag.errors import FormatError, InputError, MissingExtraError
@@ -28,6 +28,7 @@ from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
 
 __all__ = ["index_paths"]
 
+_AHEAD = 8  # files that the reading process may begin with while earlier ones are being indexed
 _OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an index, which is slower
 
 
@@ -96,7 +97,7 @@ class _Run:
             if not todo:
                 self.reader.close()
         for place, (file, known, size) in enumerate(todo):
-            ahead = todo[place + 1][:2] if place + 1 < len(todo) else None
+            ahead = [item[:2] for item in todo[place + 1 : place + 1 + _AHEAD]]
             try:
                 self._take(file, known, ahead)
             except (FormatError, MissingExtraError) as problem:
@@ -178,10 +179,10 @@ class _Run:
 
     # -- doing it
 
-    def _take(self, file: SourceFile, known: Format, ahead: tuple[SourceFile, Format] | None) -> None:
+    def _take(self, file: SourceFile, known: Format, ahead: Sequence[tuple[SourceFile, Format]]) -> None:
         """Read one file into the batch; its ledger entry goes with its last units.
 
-        ``ahead`` is the next file, which can be read meanwhile.
+        ``ahead`` are the next files, which can be read meanwhile.
         """
         before = file.stamp()
         digest = self._digest(file)
@@ -226,7 +227,7 @@ class _Run:
         self._flush_if_due()
 
     def _read(
-        self, file: SourceFile, known: Format, ahead: tuple[SourceFile, Format] | None
+        self, file: SourceFile, known: Format, ahead: Sequence[tuple[SourceFile, Format]]
     ) -> Iterator[Document]:
         reading = self.reader.read(file, known, ahead)
         while True:
