@@ -6,8 +6,8 @@ name. ``pagerag.testing`` has a conformance check for each protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from pagerag.units import Answer, Candidate, Pool, State
 __all__ = [
     "GROUPS",
     "Backend",
+    "ContextPreference",
     "Encoder",
     "EntityExtractor",
     "Reader",
@@ -37,7 +38,10 @@ GROUPS = {
 }
 
 TokenCounter = Callable[[str], int]
-"""How many tokens a text costs the reader."""
+"""Count the tokens that a text costs the reader. It must be deterministic and must not raise on odd text."""
+
+ContextPreference = Literal["core", "context"]
+"""What a reader reads best: the minimal core, or the context filled to k."""
 
 
 class EntityExtractor(Protocol):
@@ -74,12 +78,39 @@ class Retriever(Protocol):
 class Reader(Protocol):
     """Question and context to Answer. Citations name units of the context and nothing else.
 
-    ``state`` is promotion's verdict; with ``insufficient`` the reader is expected to say so.
+    ``name`` is what people call the reader; ``identity`` is everything that decides an answer besides the
+    question and the context (model, prompt, thresholds), so that answers can be cached under it; ``prefers``
+    says what the reader reads best. ``state`` is promotion's verdict; with ``insufficient`` the reader is
+    expected to say so. ``read``, ``aread`` and ``stream`` give equal answers. A reader may be called from
+    several threads at once. ``pagerag.read.AtOnceReader`` has all of it but ``read``, for readers that do not
+    wait and do not stream.
     """
 
     name: str
+    prefers: ContextPreference
 
-    def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer: ...
+    @property
+    def identity(self) -> str:
+        """Everything that decides an answer besides the question and the context."""
+        ...
+
+    def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
+        """Return the answer; may block."""
+        ...
+
+    async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
+        """Return the answer without blocking the caller's event loop."""
+        ...
+
+    def stream(
+        self, question: str, context: Sequence[Candidate], *, state: State = "enough"
+    ) -> Iterator[str | Answer]:
+        """Yield pieces of the reply as they come, then the Answer, whose text is the one that counts."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the reader holds (connections, a loaded model); a later call opens it again."""
+        ...
 
 
 @runtime_checkable

@@ -15,12 +15,14 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from pagerag._values import Secret, convert
+from pagerag._convert import convert
+from pagerag._secrets import STARS, Secret, shown_url
 from pagerag.errors import SettingsError
 
 __all__ = [
+    "ChatOptions",
     "ChatSettings",
     "GgufSettings",
     "PromoteSettings",
@@ -60,7 +62,7 @@ class RetrieveSettings:
         "which retriever makes the first pool", "hybrid", one_of=("hybrid", "dense", "lexical")
     )
     pool: int = _doc("units in the pool", 20, least=1, most=1000)
-    adaptive: bool = _doc("follow-up retrieval when the selection is not enough", True)
+    adaptive: bool = _doc("follow-up retrieval by the names that the first pool mentions", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,12 @@ class ChatSettings:
     price_in: float = _doc("price of a million prompt tokens", 0.0, least=0.0)
     price_out: float = _doc("price of a million reply tokens", 0.0, least=0.0)
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{item.name}={shown(getattr(self, item.name))!r}" for item in fields(self))
+        return f"ChatSettings({told})"
+
     def key(self, env: Mapping[str, str] | None = None) -> Secret:
-        """The key in force: ``api_key``, or the variable that ``api_key_env`` names."""
+        """Return the key in force: ``api_key``, or the variable that ``api_key_env`` names."""
         if self.api_key or not self.api_key_env:
             return self.api_key
         value = (os.environ if env is None else env).get(self.api_key_env, "")
@@ -127,6 +133,30 @@ class ChatSettings:
                 f"export {self.api_key_env}=... or clear the setting"
             )
         return Secret(value)
+
+
+class ChatOptions(TypedDict, total=False):
+    """The fields of ChatSettings as keyword arguments, for constructors that take them."""
+
+    base_url: str
+    model: str
+    api_key: Secret | str
+    api_key_env: str
+    auth_header: str
+    temperature: float
+    max_tokens: int
+    token_field: str
+    seed: int
+    extra: Mapping[str, Any]
+    connect_timeout: float
+    read_timeout: float
+    write_timeout: float
+    deadline: float
+    attempts: int
+    concurrency: int
+    cache: str
+    price_in: float
+    price_out: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +238,33 @@ class Settings:
         return self.origins.get(name, "default")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """A JSON-able copy in which secrets are stars."""
-        shown: dict[str, dict[str, Any]] = {}
+        """Return a JSON-able copy in which secrets are stars."""
+        tables: dict[str, dict[str, Any]] = {}
         for name, _ in self.fields():
             section, _, key = name.partition(".")
-            value = self.get(name)
-            plain = (
-                str(value)
-                if isinstance(value, Secret)
-                else dict(value)
-                if isinstance(value, Mapping)
-                else value
-            )
-            shown.setdefault(section, {})[key] = plain
-        return shown
+            tables.setdefault(section, {})[key] = shown(self.get(name))
+        return tables
+
+
+def shown(value: Any) -> Any:
+    """Return a setting's value as it may be printed.
+
+    Secrets are stars; so are passwords in addresses, and texts inside tables, where request fields such as
+    ``chat.extra`` may carry a key.
+    """
+    if isinstance(value, Secret):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _starred(item) for name, item in value.items()}
+    return shown_url(value) if isinstance(value, str) and "://" in value else value
+
+
+def _starred(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _starred(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_starred(item) for item in value]
+    return STARS if isinstance(value, str) else value
 
 
 def variable(name: str) -> str:
@@ -261,24 +304,16 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     known = {variable(name): name for name, _ in Settings.fields()}
-    # Variables that steer the project in other ways than as settings.
-    others = {f"{PREFIX}CONFIG", f"{PREFIX}DATA"}
     sections = tuple(f"{PREFIX}{section.name.upper()}_" for section in fields(Settings))
     found = {}
     for name, value in env.items():
         if name in known:
             found[known[name]] = (name, value)
-        elif name.startswith(sections) and name not in others:
+        elif name.startswith(sections):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise SettingsError(f"the environment variable {name} is no setting{hint}")
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Secret):
-        return str(value)
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:

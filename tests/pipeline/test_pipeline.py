@@ -189,8 +189,8 @@ def test_a_storm_of_faults_loses_no_question(demo_store):
     pytest.importorskip("httpx")
     from faulty_chat_server import FaultyServer
 
+    from pagerag.endpoint import RetryPolicy
     from pagerag.read.chat import ChatReader
-    from pagerag.read.retry import RetryPolicy
 
     storm = ["status:500", "dropped", "truncated", "schema", "limited:0", "short", "html"] * 2 + ["ok"]
     quick = RetryPolicy(attempts=30, first_wait=0.01, longest_wait=0.02)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import title_keys
@@ -40,7 +41,9 @@ _ASKS = re.compile(
     rf"^(?P<head>.*?\b(?P<how>{_WORDS})\b(?: than the other)?)[,:]?\s+(?P<options>.+?\s+or\s+.+?)\s*\??\s*$",
     re.IGNORECASE,
 )
-_OR = re.compile(r"\s+or\s+")
+_OR = re.compile(r" or ")
+_LONGEST_QUESTION = 400  # characters; the pattern above takes time cubic in them
+_MOST_SPLITS = 8
 _PROPERTIES = (
     ("life", re.compile(r"\b(?:lived|lives|life)\b")),
     ("birth", re.compile(r"\b(?:born|birth|older|younger|oldest|youngest)\b")),
@@ -54,7 +57,7 @@ _PROPERTIES = (
     ),
 )
 _ROLES = {
-    "director": re.compile(r"directed(?: and [\w-]+)* by |director |filmmaker ", re.IGNORECASE),
+    "director": re.compile(r"directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker ", re.IGNORECASE),
     "performer": re.compile(
         r"(?:performed|recorded|sung|written and recorded) by |by |singer |band ", re.IGNORECASE
     ),
@@ -66,6 +69,7 @@ _BEGUN = re.compile(
     re.IGNORECASE,
 )
 _BRACKET = re.compile(r"\(([^()]{3,160})\)")
+_END_BRACKET = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
 _DASH = re.compile(r"[-\u2013\u2014]")
 
 
@@ -79,7 +83,8 @@ class Comparison:
 
 def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
     """What the dates in ``context`` say to a question that compares two; None where they say nothing."""
-    asks = _ASKS.match(question.strip())
+    asked = " ".join(question.split())
+    asks = _ASKS.match(asked) if len(asked) <= _LONGEST_QUESTION else None
     if asks is None:
         return None
     head, how = asks["head"].lower(), asks["how"].lower()
@@ -89,7 +94,7 @@ def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
     role = next((role for role in _ROLES if re.search(rf"\b{role}s?\b", head)), None)
     if role is not None and wanted == "start":
         role = None
-    for place in _OR.finditer(asks["options"]):
+    for place in islice(_OR.finditer(asks["options"]), _MOST_SPLITS):
         options = (asks["options"][: place.start()], asks["options"][place.end() :])
         one, two = (_value(option, options, context, wanted, role) for option in options)
         if one is None or two is None:
@@ -164,7 +169,7 @@ def _people(
         after = cued.end() if cued is not None else 0
         for unit in context:
             title = unit.title or ""
-            base = re.sub(r"\s*\([^)]*\)$", "", title)
+            base = _END_BRACKET.sub("", title)
             at = text.lower().find(base.lower()) if base else -1
             if at >= 0 and name_key(base) not in shown:
                 found.append((abs(at - after) if cued is not None else 1_000 + at, place, title))

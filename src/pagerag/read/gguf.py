@@ -15,6 +15,7 @@ from typing import Any
 
 from pagerag._extras import need
 from pagerag.errors import MissingExtraError, ReaderError
+from pagerag.protocols import ContextPreference
 from pagerag.read.citations import answer_from, locate
 from pagerag.read.evidence import condensed
 from pagerag.read.prompts import prompt
@@ -30,7 +31,7 @@ class GgufReader:
     """
 
     name = "gguf"
-    prefers = "core"  # small generative readers do better on the unfilled core
+    prefers: ContextPreference = "core"  # small generative readers do better on the unfilled core
 
     def __init__(
         self,
@@ -50,6 +51,12 @@ class GgufReader:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._server: Any = None
+
+    @property
+    def identity(self) -> str:
+        """Everything that decides an answer besides the question and the context."""
+        size = self.path.stat().st_size
+        return f"{self.name} {self.path.name} {size} {self.context} {self.max_tokens} {self.small}"
 
     @property
     def address(self) -> str:
@@ -179,8 +186,10 @@ class SmolLM2Reader(GgufReader):
 
     name = "smollm2"
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(smollm2_path(), **options)
+    def __init__(
+        self, *, context: int = 4096, max_tokens: int = 48, threads: int = 0, small: bool = True
+    ) -> None:
+        super().__init__(smollm2_path(), context=context, max_tokens=max_tokens, threads=threads, small=small)
 
     def _label(self) -> str:
         return self.name

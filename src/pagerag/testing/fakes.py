@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
+from pagerag.read.base import AtOnceReader
 from pagerag.text import split_sentences, tokenize
 from pagerag.units import Answer, Candidate, Citation, Pool, State
 
@@ -83,7 +84,7 @@ class FakeBackend(FakeRetriever):
         return self.retrieve(question, k)
 
 
-class FakeReader:
+class FakeReader(AtOnceReader):
     """Answers with what it is told to, or with the first sentence it sees, and cites that unit.
 
     ``answers`` is a text, a mapping from questions to texts, or a function of the question and the context.

@@ -121,7 +121,7 @@ def chat_from(source: ChatSettings | Any, *, cache: str | os.PathLike[str] | Non
     ``cache`` is a file that keeps the replies, so that the same request is generated once; settings that
     name a cache of their own keep to it.
     """
-    from pagerag.read.cache import ResponseCache
+    from pagerag.endpoint import ResponseCache
     from pagerag.settings import ChatSettings
     from pagerag_lab.compact import EndpointChat, LocalChat
 

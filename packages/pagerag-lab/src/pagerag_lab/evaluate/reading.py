@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
+from pagerag.endpoint import ResponseCache
 from pagerag.protocols import Reader
 from pagerag.read import reader
-from pagerag.read.cache import ResponseCache
 from pagerag.retrieve.encoders import cache_folder
 from pagerag.units import Candidate
 from pagerag_lab.evaluate.versions import reader_hash
@@ -31,13 +31,13 @@ class CachedReader:
 
     @property
     def prefers(self) -> Literal["core", "filled"]:
-        """Which context this reader does better on, by its own account; filled when it does not say."""
-        return "core" if getattr(self.inner, "prefers", "filled") == "core" else "filled"
+        """Which context this reader does better on, by its own account."""
+        return "core" if self.inner.prefers == "core" else "filled"
 
     def read(self, question: str, context: Sequence[Candidate]) -> str:
         """The short answer."""
         content = [
-            getattr(self.inner, "identity", self.name),
+            self.inner.identity,
             question,
             [[unit.title, unit.text] for unit in context],
         ]

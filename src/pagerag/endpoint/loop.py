@@ -1,6 +1,6 @@
 """One event loop in a thread of its own, so that sync and async callers share one code path.
 
-Every request of a reader runs here: one connection pool, one concurrency limit and one retry loop,
+Every request of an endpoint runs here: one connection pool, one concurrency limit and one retry loop,
 whoever asks. Deadlines are the loop's own timers, so a server that drips one byte a second cannot
 stretch them.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -20,7 +21,10 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Started at first use, again after a fork; ``close`` ends it."""
+    """Run coroutines on a loop of its own; started at first use, again after a fork, ended by ``close``.
+
+    A LoopThread that is forgotten without ``close`` takes its thread along.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,12 +50,12 @@ class LoopThread:
         return await asyncio.wrap_future(self.submit(work))
 
     def close(self) -> None:
-        """Stop the loop and its thread."""
+        """Cancel what is under way, then stop the loop and its thread."""
         with self._lock:
             loop, thread, own = self._loop, self._thread, self._process == os.getpid()
             self._loop = self._thread = None
-        if loop is not None and thread is not None and own:
-            loop.call_soon_threadsafe(loop.stop)
+        if loop is not None and thread is not None and own and thread.is_alive():
+            asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
             thread.join(timeout=5)
             if not loop.is_running():
                 loop.close()
@@ -62,7 +66,23 @@ class LoopThread:
                 self._loop = asyncio.new_event_loop()
                 self._process = os.getpid()
                 self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="pagerag-reader", daemon=True
+                    target=self._loop.run_forever, name="pagerag-endpoint", daemon=True
                 )
                 self._thread.start()
+                weakref.finalize(self, _stop, self._loop, self._process).atexit = False
             return self._loop
+
+
+async def _cancel_all() -> None:
+    """Cancel every other task of the running loop, let them end, and stop the loop."""
+    loop = asyncio.get_running_loop()
+    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    loop.stop()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, process: int) -> None:
+    if process == os.getpid() and not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

@@ -1,4 +1,4 @@
-"""Responses kept on disk, so that the same request is paid for once."""
+"""Replies kept on disk, so that the same request is paid for once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pagerag.errors import ReaderError
+from pagerag.errors import EndpointError
 
 __all__ = ["ResponseCache", "cache_key"]
 
@@ -19,7 +19,7 @@ _SCHEMA = 1
 
 
 def cache_key(endpoint: str, request: Mapping[str, Any]) -> str:
-    """A hash of everything that can change the reply: the address and the whole request body.
+    """Return a hash of everything that can change the reply: the address and the whole request body.
 
     The API key is not part of it: who pays does not change what is said.
     """
@@ -33,7 +33,7 @@ def cache_key(endpoint: str, request: Mapping[str, Any]) -> str:
 
 
 class ResponseCache:
-    """Key to JSON value in one SQLite file; several threads and processes may share it."""
+    """Keep JSON values under keys in one SQLite file; several threads and processes may share it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -41,7 +41,7 @@ class ResponseCache:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The value stored under ``key``, or None."""
+        """Return the value stored under ``key``, or None."""
         row = self._execute("SELECT value FROM responses WHERE key = ?", (key,))
         return None if row is None else dict(json.loads(row[0]))
 
@@ -77,7 +77,7 @@ class ResponseCache:
                 with self._connection:
                     found: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
             except (sqlite3.Error, OSError) as problem:
-                raise ReaderError(
+                raise EndpointError(
                     f"the response cache {self.path} cannot be used ({problem}); "
                     "delete it or point chat.cache elsewhere"
                 ) from problem

@@ -1,4 +1,4 @@
-"""The values of settings: secrets that never print, and text from files and variables made typed."""
+"""Turn the values of settings files, variables and flags into the types that settings have."""
 
 from __future__ import annotations
 
@@ -8,40 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pagerag._secrets import Secret
 from pagerag.errors import SettingsError
 
-__all__ = ["Secret", "convert"]
-
-
-class Secret:
-    """A value that is used but never shown: not by print, repr, f-strings, JSON or tracebacks' locals."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str = "") -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The value itself, for the one place that sends it."""
-        return self._value
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __repr__(self) -> str:
-        return "'***'" if self._value else "''"
-
-    def __str__(self) -> str:
-        return "***" if self._value else ""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(("Secret", self._value))
+__all__ = ["convert"]
 
 
 def convert(name: str, value: Any, item: Any, place: str) -> Any:
+    """Return ``value`` in the type of the setting ``name``, within its bounds.
+
+    ``item`` is the setting's dataclass field, ``place`` says where the value comes from, for the message.
+    """
     where = f" (from {place})" if place else ""
     kind = str(item.type)
     try:

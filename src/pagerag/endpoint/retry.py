@@ -1,4 +1,4 @@
-"""When to try again, how long to wait, and when to give up: the one retry policy of the readers."""
+"""When to try again, how long to wait, and when to give up."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from email.utils import parsedate_to_datetime
 
 from pagerag.errors import SettingsError
 
-__all__ = ["RETRIED_STATUS", "RetryPolicy", "retry_after"]
+__all__ = ["RETRIED_STATUS", "RetryPolicy", "TransientError", "retry_after"]
 
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """HTTP states that may pass by themselves. Everything else of 400 and above will not."""
 
 
+class TransientError(Exception):
+    """One try failed in a way that may pass; ``retry_after`` is the wait in seconds the server asked for."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most ``attempts`` tries; waits double from ``first_wait`` up to ``longest_wait``, with full jitter.
+    """Try at most ``attempts`` times; waits double from ``first_wait`` to ``longest_wait``, with full jitter.
 
     Jitter spreads the clients of an endpoint that just came back. A server's own Retry-After is a lower
     bound that jitter never undercuts.
@@ -36,14 +44,17 @@ class RetryPolicy:
             )
 
     def wait(self, attempt: int, asked: float | None, chance: random.Random) -> float:
-        """Seconds to wait after the failed try number ``attempt`` (from 1)."""
+        """Return the seconds to wait after the failed try number ``attempt`` (from 1).
+
+        ``asked`` is what the server asked for, ``chance`` makes the jitter.
+        """
         ceiling = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1))
         jitter = chance.uniform(0, ceiling)
         return jitter if asked is None else asked + min(jitter, 0.25 * self.first_wait)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that the server asks us to wait: Retry-After as seconds or as a date; None if unreadable."""
+    """Return the seconds that the server asks us to wait (Retry-After, seconds or a date); None if unreadable."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -55,7 +66,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         return seconds if 0 <= seconds < float("inf") else None
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
