@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,7 +102,8 @@ class Answer:
     """What a reader says, and what it rests on.
 
     ``text`` is the short answer, empty when the reader abstains. ``confidence`` is in [0, 1], or None
-    when the reader has none. ``usage`` counts tokens, seconds and cost where the reader can.
+    when the reader has none. ``quotes`` says that the text is nothing but the citations' quotations.
+    ``usage`` counts tokens, seconds and cost where the reader can.
     """
 
     text: str
@@ -112,6 +113,7 @@ class Answer:
     reader: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict, compare=False)
     raw: str | None = field(default=None, compare=False, repr=False)
+    quotes: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able copy."""
@@ -132,7 +134,3 @@ class Answer:
             "reader": self.reader,
             "usage": dict(self.usage),
         }
-
-
-Candidates = Sequence["str | Mapping[str, Any] | Candidate"]
-"""What ``promote`` accepts as a pool."""

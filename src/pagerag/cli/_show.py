@@ -24,7 +24,7 @@ def width() -> int:
 def show_result(result: Result, *, verbose: bool = False) -> None:
     """Answer, citations with their places, the evidence path; ``verbose`` adds timings."""
     colour = _COLOURS[result.state]
-    quoted = result.answer.reader == "evidence" and result.text  # its text is its citations, shown below
+    quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
     if result.citations and not verbose:
         print()

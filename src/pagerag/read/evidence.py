@@ -45,7 +45,7 @@ class EvidenceReader(AtOnceReader):
         if state == "insufficient" or not citations:
             return Answer("", citations, abstained=True, reader=self.name)
         text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
-        return Answer(text, citations, reader=self.name)
+        return Answer(text, citations, reader=self.name, quotes=True)
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:

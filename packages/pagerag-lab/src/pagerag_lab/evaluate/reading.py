@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from pagerag.endpoint import ResponseCache
 from pagerag.protocols import Reader
@@ -50,12 +50,17 @@ class CachedReader:
         return text
 
 
-# Benchmark questions have answers: no row of a table may gain by keeping silent.
-_OPTIONS: dict[str, dict[str, Any]] = {"extractive": {"least_confidence": 0.0, "threads": 1}}
-
-
 @cache
 def make_reader(name: str) -> CachedReader:
-    """The reader of this name, with its answers cached; another model or prompt has another cache."""
+    """Return the reader of this name, with its answers cached; another model or prompt has another cache."""
     file = cache_folder("answers") / f"{name.replace('/', '_')}-{reader_hash()}.sqlite"
-    return CachedReader(reader(name, **_OPTIONS.get(name, {})), ResponseCache(file))
+    return CachedReader(_made(name), ResponseCache(file))
+
+
+def _made(name: str) -> Reader:
+    if name != "extractive":
+        return reader(name)
+    from pagerag.read.extractive import extractive_reader
+
+    # Benchmark questions have answers: no row of a table may gain by keeping silent.
+    return extractive_reader(least_confidence=0.0, threads=1)
