@@ -73,7 +73,7 @@ __all__ = [
     "promote",
 ]
 
-# NumPy is most of what importing costs (0.03 s without it, 0.15 s with it), so these are imported on first use.
+# NumPy is most of what importing costs (0.03 s without it, 0.15 s with it): these are imported on first use.
 _LAZY = {
     "Failure": "pagerag.result",
     "PageRAG": "pagerag.pipeline",

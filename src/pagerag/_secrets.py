@@ -16,7 +16,7 @@ _SHORTEST = 4
 
 
 class Secret:
-    """Hold a value that is used but never shown: not by print, repr, f-strings, JSON or tracebacks' locals."""
+    """Hold a value that is used but never shown: not by print, repr, f-strings, JSON or tracebacks."""
 
     __slots__ = ("_value",)
 

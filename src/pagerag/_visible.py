@@ -39,7 +39,7 @@ _TABLE = _Visible()
 
 
 def visible(text: str) -> str:
-    """Return ``text`` without the characters that a person cannot see; tabs stay, line breaks become ``\\n``.
+    """Return ``text`` without the characters that a person cannot see; tabs stay, breaks become line feeds.
 
     Zero-width joiners go too. Scripts that shape letters with them stay readable to a model, and
     nothing can hide behind them.

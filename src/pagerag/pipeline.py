@@ -90,8 +90,8 @@ class PageRAG:
         self.reader = reader if reader is not None else make_reader("auto")
         if not isinstance(self.reader, Reader):
             raise InputError(
-                f"{type(self.reader).__name__} is no whole reader: it needs name, identity, prefers, read, aread, "
-                "stream and close; a subclass of pagerag.read.AtOnceReader has all but name and read"
+                f"{type(self.reader).__name__} is no whole reader: it needs name, identity, prefers, read, "
+                "aread, stream and close; a subclass of pagerag.read.AtOnceReader has all but name and read"
             )
         self._to_close: list[Callable[[], None]] = [] if reader is not None else [self.reader.close]
         self.k, self.pool, self.units = k, pool, units

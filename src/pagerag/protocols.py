@@ -50,28 +50,36 @@ class EntityExtractor(Protocol):
     A plain function fits. It must be deterministic and must not raise on odd text.
     """
 
-    def __call__(self, text: str, /) -> Sequence[str]: ...
+    def __call__(self, text: str, /) -> Sequence[str]:
+        """Return the entities of ``text``."""
+        ...
 
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Texts to unit-length float32 rows. Queries and passages may be encoded differently."""
+    """Turns texts into unit-length float32 rows. Queries and passages may be encoded differently."""
 
     name: str
     dimension: int
 
-    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return one row for each question."""
+        ...
 
-    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return one row for each passage."""
+        ...
 
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Question to Pool: at most ``k`` candidates, best first, ids unique."""
+    """Turns a question into a Pool."""
 
     name: str
 
-    def retrieve(self, question: str, k: int = 20) -> Pool: ...
+    def retrieve(self, question: str, k: int = 20) -> Pool:
+        """Return at most ``k`` candidates, best first, ids unique."""
+        ...
 
 
 @runtime_checkable
@@ -119,29 +127,34 @@ class Backend(Protocol):
 
     name: str
 
-    def pool(self, question: str, k: int = 20) -> Pool: ...
+    def pool(self, question: str, k: int = 20) -> Pool:
+        """Return what the system retrieves for ``question``: at most ``k`` candidates, best first."""
+        ...
 
 
 @runtime_checkable
 class SupportEncoder(Protocol):
-    """A model's own judgement of support: one row of signals per unit, optional in promotion.
+    """A model's own judgement of support, optional in promotion.
 
-    Returns an array of shape (units, len(signals)); higher means more support.
+    ``signals`` names the columns of what ``support`` returns. It must be deterministic, and may be called
+    from several threads at once.
     """
 
     name: str
     signals: tuple[str, ...]
 
-    def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]: ...
+    def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
+        """Return an array of shape (units, len(signals)); higher means more support."""
+        ...
 
 
 def names(kind: str) -> list[str]:
-    """The names under which components of this kind are installed, sorted."""
+    """Return the names under which components of this kind are installed, sorted."""
     return sorted(point.name for point in _points(kind))
 
 
 def load(kind: str, name: str) -> Any:
-    """The installed component of this kind and name (a class, a factory or a function)."""
+    """Return the installed component of this kind and name (a class, a factory or a function)."""
     for point in _points(kind):
         if point.name == name:
             return point.load()

@@ -119,8 +119,8 @@ class Result:
     def found(self) -> dict[str, dict[str, Any]]:
         """How follow-up retrieval came to each unit of the pool, by id.
 
-        In which round (0 is the search for the question), by search, title, words or nearness, from which unit,
-        by which name. Empty for other retrievers.
+        In which round (0 is the search for the question), by search, title, words or nearness, from which
+        unit, by which name. Empty for other retrievers.
         """
         return {
             str(unit["id"]): {"round": step["round"], **{k: v for k, v in unit.items() if k != "id"}}

@@ -116,7 +116,7 @@ class Answer:
     quotes: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "text": self.text,
             "citations": [

@@ -22,3 +22,10 @@ def demo_store(tmp_path_factory):
     report = index_paths([CORPUS], open_store(folder, encoder("wordllama"), create=True))
     assert not report.failed
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path, monkeypatch):
+    """Nobody's real settings are read or written."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own-state"))

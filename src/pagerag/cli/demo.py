@@ -1,4 +1,4 @@
-"""``pagerag demo``: a small corpus indexed, three multi-hop questions asked, every step shown."""
+"""``pagerag demo``: index a small corpus, ask three multi-hop questions, show every step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_settings(parser)
     parser.add_argument(
         "-r", "--reader", metavar="NAME", help="auto, extractive, smollm2, chat, evidence, ..."
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The tour."""
+    """Index the corpus, ask the questions, show everything."""
     from pagerag.pipeline import PageRAG
     from pagerag.read import reader as make_reader
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         store = _place(args.keep, stack)
         counted = _index(store, settings.store.encoder or "wordllama", quiet=args.json)
-        pipeline = PageRAG.open(store, settings, reader=reader)
+        pipeline = stack.enter_context(PageRAG.open(store, settings, reader=reader))
         if not args.json:
             files, seconds = len(list(CORPUS.glob("*.md"))), time.perf_counter() - started
             print(f"{paint('indexed', 'bold')} {files} documents, {counted} passages in {seconds:.1f} s")

@@ -70,11 +70,12 @@ class Finding:
     remedy: str = ""
 
     def to_dict(self) -> dict[str, str]:
+        """Return a JSON-able copy."""
         return {name: getattr(self, name) for name in ("group", "name", "status", "detail", "remedy")}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="also check this store")
     parser.add_argument(
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def examine(args: argparse.Namespace) -> Iterator[Finding]:
-    """Every finding, as it is made."""
+    """Yield every finding, as it is made."""
     from pagerag import __version__
 
     yield Finding("system", "pagerag", "ok", __version__)

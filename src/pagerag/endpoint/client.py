@@ -1,4 +1,4 @@
-"""The HTTP client: one pool of connections, bounded retries, a deadline that really ends, a key that never shows.
+"""The HTTP client: one pool of connections, bounded retries, a real deadline, a key that never shows.
 
 A request ends in what the caller's function made of the reply, or in an error of ``pagerag.errors``:
 EndpointTimeoutError when the deadline has passed, EndpointError when the server refuses or every try failed,
@@ -112,7 +112,7 @@ class Endpoint:
             key_hint="set PAGERAG_CHAT_API_KEY",
             deadline_hint="raise chat.deadline if the model is merely slow",
             remarks={
-                404: f"check chat.base_url ({shown_url(settings.base_url)}) and chat.model ({settings.model})",
+                404: f"check chat.base_url ({shown_url(settings.base_url)}) and the model ({settings.model})",
                 413: "the context is too long: lower promote.k or promote.max_tokens",
                 422: "the endpoint does not take this request: check chat.token_field and chat.extra",
             },
@@ -268,14 +268,14 @@ class Endpoint:
         sent = {"Content-Type": "application/json", "Accept-Encoding": "gzip", "User-Agent": "pagerag"}
         if not _HEADER_NAME.fullmatch(self._auth_header):
             raise SettingsError(
-                f"the name of the header that carries the key of {self._what} holds characters that no header may have"
+                f"the name of the header for the key of {self._what} holds characters that no header may have"
             )
         if self._key:
             value = self._key.reveal()
             if not (value.isascii() and value.isprintable()) or value != value.strip():
                 raise SettingsError(
-                    f"the key of {self._what} holds a line break, a space at an end or a character outside ASCII; "
-                    f"no key has these, it was probably copied with something else: {self._key_hint}"
+                    f"the key of {self._what} holds a line break, a space at an end or a character outside "
+                    f"ASCII; no key has these, it was probably copied with something else: {self._key_hint}"
                 )
             bearer = self._auth_header.lower() == "authorization"
             sent[self._auth_header] = f"Bearer {value}" if bearer else value

@@ -54,7 +54,7 @@ class RetryPolicy:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds that the server asks us to wait (Retry-After, seconds or a date); None if unreadable."""
+    """Return the seconds that Retry-After (seconds or a date) asks to wait; None if unreadable."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None

@@ -37,7 +37,7 @@ def readers() -> list[str]:
 
 
 def best_local(settings: Settings | None = None) -> Reader:
-    """Return the best reader that is installed and needs no endpoint: extractive, else SmolLM2, else evidence."""
+    """Return the best installed reader that needs no endpoint: extractive, else SmolLM2, else evidence."""
     for name in ("extractive", "smollm2"):
         try:
             return _MADE[name](settings or Settings())

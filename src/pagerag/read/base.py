@@ -18,7 +18,8 @@ LONGEST_TITLE = 1_000
 def bounded(context: Sequence[Candidate], *, unit: int, total: int) -> tuple[Candidate, ...]:
     """Return ``context`` with at most ``unit`` characters of each unit's text and ``total`` of all.
 
-    What is over is cut off the end, so that places in the texts stay true; so is a title over 1,000 characters.
+    What is over is cut off the end, so that places in the texts stay true; so are titles over 1,000
+    characters.
     """
     left = total
     cut = []

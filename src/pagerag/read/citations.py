@@ -64,7 +64,7 @@ def parse(reply: str, context: Sequence[Candidate]) -> Reply:
 
 
 def locate(answer: str, context: Sequence[Candidate], *, most: int = 3) -> tuple[Citation, ...]:
-    """Return the units that literally hold ``answer``, in context order: citations for a reader that gave none.
+    """Return the units that literally hold ``answer``, in context order, for a reader that gave no citations.
 
     Of "Frankfurt, Germany" the part before the comma is looked for when no unit holds the whole.
     """

@@ -23,8 +23,8 @@ Date = tuple[int, int, int]
 """Year, month, day; 0 where the text does not tell."""
 
 _MONTHS = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
 ]  # fmt: skip
 _MONTH = "|".join(_MONTHS)
 _DATE = re.compile(
@@ -51,8 +51,8 @@ _PROPERTIES = (
     (
         "start",
         re.compile(
-            r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created|built"
-            r"|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
+            r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created"
+            r"|built|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
         ),
     ),
 )
@@ -82,7 +82,7 @@ class Comparison:
 
 
 def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
-    """What the dates in ``context`` say to a question that compares two; None where they say nothing."""
+    """Return what the dates in ``context`` decide for a question that compares two; None for nothing."""
     asked = " ".join(question.split())
     asks = _ASKS.match(asked) if len(asked) <= _LONGEST_QUESTION else None
     if asks is None:
@@ -110,7 +110,7 @@ def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
 
 
 def dates(text: str) -> Iterator[tuple[int, Date]]:
-    """The dates of ``text`` with where they start, in order."""
+    """Yield the dates of ``text`` with where they start, in order."""
     for match in _DATE.finditer(text):
         number = next(n for n in "1234" if match[f"y{n}"])
         month = match[f"m{number}"] if number in "123" else None
@@ -132,7 +132,7 @@ def _order(one: Date, two: Date) -> int:
 def _value(
     option: str, options: Sequence[str], context: Sequence[Candidate], wanted: str, role: str | None
 ) -> tuple[Date, tuple[int, ...]] | None:
-    """The date that counts for ``option``, and the units it was read from."""
+    """Return the date that counts for ``option``, and the units it was read from."""
     own = _units_of(option, context)
     if not own:
         return None
@@ -147,7 +147,7 @@ def _value(
 
 
 def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
-    """The units of the document called ``name``, or, if none is, those that open with it."""
+    """Return the units of the document called ``name``, or, if none is, those that open with it."""
     key = name_key(name)
     if not key:
         return []
@@ -160,7 +160,7 @@ def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
 def _people(
     film: Sequence[int], options: Sequence[str], context: Sequence[Candidate], cue: re.Pattern[str]
 ) -> Iterator[tuple[list[int], int]]:
-    """The documents that the film's units name in the role, best cued first, each with the unit that names it."""
+    """Yield the documents that the film's units name in the role, best cued first, with the naming unit."""
     shown = {name_key(option) for option in options}
     found: list[tuple[int, int, str]] = []
     for place in film:
@@ -178,7 +178,7 @@ def _people(
 
 
 def _read(units: Sequence[int], context: Sequence[Candidate], wanted: str) -> tuple[Date, int] | None:
-    """The first of ``units`` that tells the date, and the date."""
+    """Return the first of ``units`` that tells the date, and the date."""
     if wanted == "start":
         # a date with a word that says what it is goes before any other
         for told in (_founded, _first_date):
@@ -200,7 +200,7 @@ def _read(units: Sequence[int], context: Sequence[Candidate], wanted: str) -> tu
 
 
 def _founded(text: str) -> Date | None:
-    """The date after a word that says how something came into the world."""
+    """Return the date after a word that says how something came into the world."""
     for match in _BEGUN.finditer(text):
         near = next(dates(text[match.end() : match.end() + 60]), None)
         if near is not None:
@@ -214,7 +214,7 @@ def _first_date(text: str) -> Date | None:
 
 
 def _life(text: str) -> tuple[Date | None, Date | None]:
-    """Birth and death, from "(3 March 1926 - 7 March 2012)" or from the words."""
+    """Return birth and death, from "(3 March 1926 - 7 March 2012)" or from the words."""
     born, died = _after(text, r"\bborn\b"), _after(text, r"\b(?:died|death)\b")
     for match in _BRACKET.finditer(text[:400]):
         inside = match.group(1)
@@ -232,7 +232,7 @@ def _life(text: str) -> tuple[Date | None, Date | None]:
 
 
 def _after(text: str, word: str) -> Date | None:
-    """The date that follows ``word`` in the same clause."""
+    """Return the date that follows ``word`` in the same clause."""
     for match in re.finditer(word, text, re.IGNORECASE):
         clause = re.split(r"[;)]|(?<=[a-z]{3})\.\s", text[match.end() : match.end() + 90])[0]
         near = next(dates(clause), None)

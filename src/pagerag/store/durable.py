@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from pagerag._files import _umask, sync_folder
+from pagerag._files import sync_folder
 from pagerag.errors import StoreError
 
 __all__ = ["Syncer", "local_folder", "settle_at_exit", "writer_lock"]
@@ -115,3 +115,9 @@ def writer_lock(folder: Path | None) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

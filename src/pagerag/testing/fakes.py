@@ -63,7 +63,7 @@ class FakeRetriever:
         self._words = [set(tokenize(f"{unit.title or ''} {unit.text}")) for unit in self._units]
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """A pool of at most ``k``; for a question that no script knows, an empty one."""
+        """Return a pool of at most ``k``; for a question that no script knows, an empty one."""
         if k < 1:
             raise InputError(f"k is {k}; it must be 1 or more")
         self.questions.append(question)
@@ -80,7 +80,7 @@ class FakeBackend(FakeRetriever):
     """The same behind the method of a backend."""
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """A pool of at most ``k``."""
+        """Return a pool of at most ``k``."""
         return self.retrieve(question, k)
 
 
@@ -102,7 +102,7 @@ class FakeReader(AtOnceReader):
         self._answers = answers
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The answer; abstains without context, without an answer, and when the evidence is insufficient."""
+        """Return the answer; abstain without context or answer, and when evidence is insufficient."""
         given = tuple(context)
         self.calls.append((question, given, state))
         text = "" if state == "insufficient" or not given else self._text(question, given)

@@ -30,11 +30,11 @@ def check_reader(
     abstains: bool = False,
     odd: bool = True,
 ) -> None:
-    """Check that ``reader`` keeps the contract of ``pagerag.protocols.Reader``: it answers from the context.
+    """Check that ``reader`` keeps the contract of ``pagerag.protocols.Reader``.
 
     - it is a whole Reader; ``name`` and ``identity`` are texts; ``prefers`` is "core" or "context";
-    - ``read``, ``aread`` and ``stream`` give equal answers, and a stream ends in its Answer; after ``close`` the
-      reader can be used again;
+    - ``read``, ``aread`` and ``stream`` give equal answers, and a stream ends in its Answer;
+    - after ``close`` the reader can be used again;
     -  the answer's text is a text, empty exactly when the reader abstains;
     - confidence is None or in [0, 1]; usage is a mapping; ``to_dict()`` can be written as JSON;
     - a citation's number is a place in the context, counted from 1, and its id is that unit's; its offsets

@@ -135,7 +135,9 @@ class EndpointEncoder:
 
     def _request(self, texts: list[str]) -> NDArray[np.float32]:
         body = {"model": self.model, "input": texts, "encoding_format": "float"}
-        return self._endpoint.ask("embeddings", body, lambda reply: _vectors(reply, len(texts)), most=_LARGEST)
+        return self._endpoint.ask(
+            "embeddings", body, lambda reply: _vectors(reply, len(texts)), most=_LARGEST
+        )
 
 
 def _restore(model: str, url: str, options: dict[str, Any]) -> EndpointEncoder:
