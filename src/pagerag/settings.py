@@ -1,8 +1,8 @@
 """One typed settings model: defaults < user file < project file < environment < flags.
 
 Files are TOML: the user's own (``~/.config/pagerag/config.toml`` on Linux), then ``./pagerag.toml``, or the
-one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is ``base_url`` of the table
-``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and impossible values are errors,
+one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is ``base_url`` of the
+table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and impossible values are errors,
 with the nearest known name. Secrets never print.
 
 ``./pagerag.toml`` may come from a stranger. Settings that decide where questions, documents or keys are sent,
