@@ -2,8 +2,8 @@
 
 Files are TOML: the user's own (``~/.config/pagerag/config.toml`` on Linux), then ``./pagerag.toml``, or the
 one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is ``base_url`` of the
-table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and impossible values are errors,
-with the nearest known name. Secrets never print.
+table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and impossible values are
+errors, with the nearest known name. Secrets never print.
 
 ``./pagerag.toml`` may come from a stranger. Settings that decide where questions, documents or keys are sent,
 or which files are opened or written for it, are ignored there until the user has trusted that very file:
