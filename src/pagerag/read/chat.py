@@ -80,8 +80,9 @@ class ChatReader:
     @property
     def identity(self) -> str:
         """Everything that decides an answer besides the question and the context."""
-        body = chat_request(self.settings, ())
-        return f"{self.name} {cache_key(self.settings.base_url, body)[:12]} {self.small}"
+        s = self.settings
+        decides = [s.model, s.temperature, s.max_tokens, s.token_field, s.seed, s.extra, self.small]
+        return f"{self.name} {cache_key(s.base_url, {'settings': decides})[:12]}"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Ask the endpoint; blocks until the answer, an error, or the deadline."""
