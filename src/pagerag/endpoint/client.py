@@ -112,7 +112,9 @@ class Endpoint:
             key_hint="set PAGERAG_CHAT_API_KEY",
             deadline_hint="raise chat.deadline if the model is merely slow",
             remarks={
-                404: f"check chat.base_url ({shown_url(settings.base_url)}) and the model ({settings.model})",
+                404: (
+                    f"check chat.base_url ({shown_url(settings.base_url)}) and chat.model ({settings.model})"
+                ),
                 413: "the context is too long: lower promote.k or promote.max_tokens",
                 422: "the endpoint does not take this request: check chat.token_field and chat.extra",
             },
