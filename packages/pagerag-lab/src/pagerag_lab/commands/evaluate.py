@@ -8,6 +8,7 @@ import sys
 import time
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
+from pagerag.errors import InputError
 
 HELP = "Measure promotion (or a rival) on a benchmark file; resumable, and every number can be traced."
 
@@ -17,6 +18,7 @@ examples:
   pagerag evaluate --dataset musique --data dev.jsonl --retriever bm25 --strategy plain --out runs/bm25
   pagerag evaluate --dataset open --data q.jsonl --corpus corpus.jsonl --retriever hybrid --out runs/open
   pagerag evaluate --dataset hotpotqa --data dev.json --corpus contexts --mode document --out runs/pooled
+  pagerag evaluate --dataset pools --data wide/dev --retriever bm25 --out runs/pools
 
 retrievers: bm25, wordllama, minilm, minilm-fp32, hybrid, A+B (fused), late:minilm, openai:MODEL@URL,
   sentence-transformers:MODEL, file:POOLS.jsonl
@@ -38,9 +40,22 @@ ABLATIONS = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     add = parser.add_argument
-    add("--dataset", required=True, help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir or open")
-    add("--data", required=True, metavar="FILE", help="the benchmark's file, plain or .gz (BEIR: its folder)")
-    add("--retriever", default="minilm", help="who makes the pool (default: minilm)")
+    add(
+        "--dataset",
+        required=True,
+        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, or pools (questions with their own pools)",
+    )
+    add(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="the benchmark's file, plain or .gz (BEIR: its folder; pools: a file or a folder of files)",
+    )
+    add(
+        "--retriever",
+        default="minilm",
+        help="who makes the pool (default: minilm; pools: given keeps its order)",
+    )
     add("--mode", choices=("sentence", "paragraph", "document"), help="the unit (default: the dataset's own)")
     add("--pool", type=int, default=20, metavar="N", help="units in the expanded pool (default: 20)")
     add("--k", type=int, default=5, help="the reader's budget in units (default: 5)")
@@ -79,6 +94,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, then print the summary."""
+    if args.dataset == "pools":
+        return _run_pools(args)
     from pagerag_lab.evaluate.config import RunConfig
     from pagerag_lab.evaluate.datasets import dataset
     from pagerag_lab.evaluate.runs import run as run_all
@@ -102,13 +119,51 @@ def run(args: argparse.Namespace) -> int:
         explain=not args.no_explain,
         chunk=args.chunk,
     )
-    result = run_all(config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"))
+    result = run_all(
+        config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
     if args.json:
         print_json(result)
     else:
         print(summary(result))
         note(f"written: {args.out}/result.json, predictions.jsonl, official.json(l)")
     return PARTIAL if result["errors"] else OK
+
+
+def _run_pools(args: argparse.Namespace) -> int:
+    """Run over questions with their own pools, then print one row per set."""
+    from pagerag_lab.reproduce.breadth import sets_table
+    from pagerag_lab.runs.engine import execute
+    from pagerag_lab.runs.pool_sets import PoolSetsTask
+
+    _refuse(args, "pools", ("mode", "reader", "corpus", "noise"))
+    task = PoolSetsTask(
+        data=os.fspath(args.data),
+        retriever=args.retriever,
+        strategy=args.strategy,
+        support=args.support,
+        pool=args.pool,
+        k=args.k,
+        limit=args.limit,
+        ablate=tuple(args.ablate),
+        chunk=args.chunk,
+    )
+    result = execute(
+        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
+    if args.json:
+        print_json(result)
+    else:
+        print(sets_table({args.strategy: result}).to_markdown())
+        note(f"written: {args.out}/result.json, predictions.jsonl")
+    return PARTIAL if result["errors"] else OK
+
+
+def _refuse(args: argparse.Namespace, dataset: str, options: tuple[str, ...]) -> None:
+    """Refuse options that mean nothing for a dataset, instead of passing over them."""
+    for name in options:
+        if getattr(args, name):
+            raise InputError(f"--{name} says nothing for --dataset {dataset}; leave it out")
 
 
 class Meter:

@@ -78,12 +78,14 @@ class _Tally:
             self.errors[row["error"]["type"]] += 1
 
 
-def finish(config: RunConfig, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the run's final files from its chunks and return the result."""
+def finish(
+    config: RunConfig, folder: Path, described: Mapping[str, Any], lines: Iterator[str]
+) -> dict[str, Any]:
+    """Write the run's final files from its rows and return the result."""
     tally = _Tally()
     official = _official(config)
     with _Replaced(folder / "predictions.jsonl") as predictions:
-        for line in _chunk_lines(folder / "chunks"):
+        for line in lines:
             row = json.loads(line)
             tally.add(row)
             official.add(row)
@@ -146,12 +148,6 @@ def _means(columns: Mapping[str, list[float]]) -> dict[str, float | None]:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
-
-
-def _chunk_lines(folder: Path) -> Iterator[str]:
-    for file in sorted(folder.glob("*.jsonl")):
-        with file.open(encoding="utf-8", newline="\n") as stream:
-            yield from stream
 
 
 def read_rows(folder: str | os.PathLike[str]) -> Iterator[Row]:

@@ -25,12 +25,16 @@ PROMOTIONS = ("default", "learned", "formula")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a selector kept of a pool, as ids: ``core`` first, then fill up to the budget in ``context``."""
+    """What a selector kept of a pool, as ids: ``core`` first, then fill up to the budget in ``context``.
+
+    ``scores`` has one number per candidate, in the pool's order, where the selector judges all of them.
+    """
 
     core: tuple[str, ...]
     context: tuple[str, ...]
     state: str | None = None
     sufficiency: float | None = None
+    scores: tuple[float, ...] | None = None
     explanation: str | None = None
 
 
@@ -72,6 +76,7 @@ class Promoted:
             context=tuple(unit.id for unit in result.context),
             state=result.state,
             sufficiency=float(result.sufficiency),
+            scores=tuple(result.scores.tolist()),
             explanation=result.explain() if self.explain else None,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pagerag
+import pagerag_lab
 from pagerag._files import sha256_file
-from pagerag.errors import FormatError
+from pagerag.errors import FormatError, PageRAGError
 from pagerag_lab.evaluate.config import RunConfig
 from pagerag_lab.evaluate.hub import PREFIX, hub_fingerprint
 
-__all__ = ["code_hash", "git_commit", "identity", "models_hash", "reader_hash"]
+__all__ = ["code_hash", "describe", "git_commit", "identity", "models_hash", "product_hash", "reader_hash"]
 
 _PACKAGES = (
     "numpy",
@@ -29,25 +31,43 @@ _PACKAGES = (
     "pagerag-models",
 )
 
-_ROOMS = ("evaluate", "promote", "retrieve", "text")
+_PROMOTION = ("promotion", "retrieve", "text", "units.py")
+_MODELS = ("models", "read")
+_LAB = ("evaluate", "runs")
 
 
 def identity(config: RunConfig) -> dict[str, Any]:
-    """Everything that a run's bytes depend on. Two runs with equal identities have equal results."""
-    files = {"data": _digest(config.data)}
+    """Return everything that a run's bytes depend on; two runs with equal identities have equal results."""
+    files = {"data": config.data}
     if config.corpus not in (None, "contexts"):
-        files["corpus"] = _digest(str(config.corpus))
+        files["corpus"] = str(config.corpus)
     if config.retriever.startswith("file:"):
-        files["pools"] = _digest(config.retriever.removeprefix("file:"))
-    if (config.support or config.reader) and (models := models_hash()):
-        files["models"] = models
+        files["pools"] = config.retriever.removeprefix("file:")
+    return describe(config.to_dict(), files, models=bool(config.support or config.reader))
+
+
+def describe(
+    config: Mapping[str, Any],
+    files: Mapping[str, str],
+    *,
+    models: bool = False,
+    everything: bool = False,
+) -> dict[str, Any]:
+    """Return settings, hashes of the data files, commit and versions.
+
+    ``models`` adds the readers and the small models, which decide nothing where none is used;
+    ``everything`` counts the whole product as code that decides, for runs that index and answer.
+    """
+    hashes = {name: _digest(path) for name, path in files.items()}
+    if models and (manifest := models_hash()):
+        hashes["models"] = manifest
     return {
-        "config": config.to_dict(),
-        "sha256": files,
+        "config": dict(config),
+        "sha256": hashes,
         "commit": git_commit(),
         "versions": {
             "pagerag": pagerag.__version__,
-            "code": code_hash(models=bool(config.support or config.reader)),
+            "code": product_hash() if everything else code_hash(models=models),
             "python": platform.python_version(),
             "machine": platform.machine(),
             **{name: found for name in _PACKAGES if (found := _version(name))},
@@ -86,26 +106,36 @@ def models_hash() -> str | None:
 
 @cache
 def reader_hash() -> str:
-    """A hash of what decides a local reader's answers: prompts, decoding, models."""
-    return hashlib.sha256(f"{_files_hash(('models', 'read'))} {models_hash()}".encode()).hexdigest()[:12]
+    """Return a hash of what decides a local reader's answers: prompts, decoding, models."""
+    return hashlib.sha256(f"{_files_hash(_MODELS, ())} {models_hash()}".encode()).hexdigest()[:12]
 
 
 def code_hash(*, models: bool = False) -> str:
-    """A hash of the files that decide a run's rows: a run is never continued with other code or weights.
+    """Return a hash of the files that decide a run's rows: no run is continued with other code or weights.
 
     ``models`` adds the readers and the small models, which decide nothing where none is used.
     """
-    return _files_hash((*_ROOMS, "models", "read") if models else _ROOMS)
+    return _files_hash((*_PROMOTION, *_MODELS) if models else _PROMOTION, _LAB)
+
+
+def product_hash() -> str:
+    """Return a hash of the whole product's code and of the laboratory's runs."""
+    return _files_hash((".",), _LAB)
 
 
 @cache
-def _files_hash(rooms: tuple[str, ...]) -> str:
-    folder = Path(pagerag.__file__).parent
+def _files_hash(product: tuple[str, ...], lab: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
-    files = [file for room in rooms for file in (folder / room).rglob("*")]
-    for file in sorted([*files, folder / "units.py"]):
-        if file.is_file() and file.suffix in (".py", ".json", ".npz", ".toml", ".onnx"):
-            digest.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\n".encode())
+    for package, rooms in ((pagerag, product), (pagerag_lab, lab)):
+        folder = Path(str(package.__file__)).parent
+        for room in rooms:
+            place = folder / room
+            files = [place] if place.is_file() else sorted(one for one in place.rglob("*") if one.is_file())
+            if not files:
+                raise PageRAGError(f"{place} is missing: the installation is not whole; install it again")
+            for file in files:
+                if file.suffix in (".py", ".json", ".npz", ".toml", ".onnx"):
+                    digest.update(f"{file.relative_to(folder).as_posix()}\0{sha256_file(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 

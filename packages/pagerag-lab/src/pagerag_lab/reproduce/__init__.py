@@ -70,6 +70,12 @@ def _sufficiency(bench: Bench) -> list[Table]:
     return sufficiency(bench)
 
 
+def _breadth(bench: Bench) -> list[Table]:
+    from pagerag_lab.reproduce.breadth import breadth
+
+    return breadth(bench)
+
+
 EXPERIMENTS: dict[str, tuple[Callable[[Bench], list[Table]], str]] = {
     "sentence-table": (_sentence, "Table 1: sentence-level results"),
     "mixed-table": (_mixed, "Table 2: document units, systems with and without promotion"),
@@ -81,6 +87,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Bench], list[Table]], str]] = {
     "cases": (_cases, "Tables 8 and 9: case studies"),
     "open-table": (_open, "one corpus for all questions, follow-up search included"),
     "sufficiency": (_sufficiency, "AUROC of sufficiency against twin pools"),
+    "breadth": (_breadth, "questions of other kinds, with their own pools (wide/dev)"),
 }
 """Name to (function, what it is), in the paper's order."""
 

@@ -15,9 +15,10 @@ from pagerag.units import Mode
 from pagerag_lab.evaluate.config import RunConfig
 from pagerag_lab.evaluate.datasets import DATASETS, Dataset, dataset
 from pagerag_lab.evaluate.results import Row, read_rows
-from pagerag_lab.evaluate.runs import Workers, run
+from pagerag_lab.evaluate.runs import BenchmarkTask
 from pagerag_lab.evaluate.statistics import average
 from pagerag_lab.reproduce.tables import Table
+from pagerag_lab.runs.engine import OtherRunError, Task, Workers, execute
 
 __all__ = ["BENCHMARKS", "Bench", "Limits", "averages"]
 
@@ -95,18 +96,22 @@ class Bench:
         config = RunConfig(
             dataset=one.name, data=str(settings.pop("data", None) or self.file(name)), **settings
         )
-        slug = self.slug(config)
+        return self.execute(BenchmarkTask(config), self.slug(config))
+
+    def execute(self, task: Task, slug: str) -> dict[str, Any]:
+        """The result of a task, made or resumed in ``out/runs/slug``."""
         if slug not in self._done:
             self.say(f"run {slug}")
             folder = self.out / "runs" / slug
             try:
-                self._done[slug] = run(config, folder, workers=self.workers, fresh=self.fresh)
-            except InputError as problem:
-                if "holds another run" not in str(problem):
-                    raise
+                self._done[slug] = self._run(task, folder, fresh=self.fresh)
+            except OtherRunError:
                 # Made by other code or on other data: a table mixes no versions.
-                self._done[slug] = run(config, folder, workers=self.workers, fresh=True)
+                self._done[slug] = self._run(task, folder, fresh=True)
         return self._done[slug]
+
+    def _run(self, task: Task, folder: Path, *, fresh: bool) -> dict[str, Any]:
+        return execute(task, folder, workers=self.workers, fresh=fresh, say=self.say)
 
     def rows(self, result: Mapping[str, Any]) -> Iterator[Row]:
         """The rows of a run made here."""

@@ -1,0 +1,1 @@
+"""Measures of evidence, rankings, probabilities and answers."""
