@@ -19,6 +19,7 @@ examples:
   pagerag evaluate --dataset open --data q.jsonl --corpus corpus.jsonl --retriever hybrid --out runs/open
   pagerag evaluate --dataset hotpotqa --data dev.json --corpus contexts --mode document --out runs/pooled
   pagerag evaluate --dataset pools --data wide/dev --retriever bm25 --out runs/pools
+  pagerag evaluate --dataset documents --data documents/dev --out runs/documents
 
 retrievers: bm25, wordllama, minilm, minilm-fp32, hybrid, A+B (fused), late:minilm, openai:MODEL@URL,
   sentence-transformers:MODEL, file:POOLS.jsonl
@@ -43,13 +44,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--dataset",
         required=True,
-        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, or pools (questions with their own pools)",
+        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, pools (questions with their own pools) "
+        "or documents (corpora of files with questions about them)",
     )
     add(
         "--data",
         required=True,
         metavar="FILE",
-        help="the benchmark's file, plain or .gz (BEIR: its folder; pools: a file or a folder of files)",
+        help="the benchmark's file, plain or .gz (BEIR, documents: its folder; pools: a file or a folder)",
     )
     add(
         "--retriever",
@@ -96,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
     """Run, then print the summary."""
     if args.dataset == "pools":
         return _run_pools(args)
+    if args.dataset == "documents":
+        return _run_documents(args)
     from pagerag_lab.evaluate.config import RunConfig
     from pagerag_lab.evaluate.datasets import dataset
     from pagerag_lab.evaluate.runs import run as run_all
@@ -155,6 +159,35 @@ def _run_pools(args: argparse.Namespace) -> int:
         print_json(result)
     else:
         print(sets_table({args.strategy: result}).to_markdown())
+        note(f"written: {args.out}/result.json, predictions.jsonl")
+    return PARTIAL if result["errors"] else OK
+
+
+def _run_documents(args: argparse.Namespace) -> int:
+    """Index corpora of files, ask their questions, then print evidence by stage and answers."""
+    from pagerag_lab.reproduce.documents import document_tables
+    from pagerag_lab.runs.documents import DocumentsTask, index_corpora
+    from pagerag_lab.runs.engine import execute
+
+    _refuse(args, "documents", ("mode", "corpus", "noise", "ablate"))
+    data = os.fspath(args.data)
+    task = DocumentsTask(
+        data=data,
+        stores=os.fspath(index_corpora(data, say=note)),
+        reader=args.reader or "auto",
+        support=args.support != "none",
+        pool=args.pool,
+        k=args.k,
+        limit=args.limit,
+        chunk=min(args.chunk, 8),
+    )
+    result = execute(
+        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
+    if args.json:
+        print_json(result)
+    else:
+        print("\n".join(table.to_markdown() for table in document_tables(result)))
         note(f"written: {args.out}/result.json, predictions.jsonl")
     return PARTIAL if result["errors"] else OK
 

@@ -19,7 +19,16 @@ from pagerag.errors import FormatError, PageRAGError
 from pagerag_lab.evaluate.config import RunConfig
 from pagerag_lab.evaluate.hub import PREFIX, hub_fingerprint
 
-__all__ = ["code_hash", "describe", "git_commit", "identity", "models_hash", "product_hash", "reader_hash"]
+__all__ = [
+    "code_hash",
+    "describe",
+    "git_commit",
+    "identity",
+    "index_hash",
+    "models_hash",
+    "product_hash",
+    "reader_hash",
+]
 
 _PACKAGES = (
     "numpy",
@@ -32,6 +41,7 @@ _PACKAGES = (
 )
 
 _PROMOTION = ("promotion", "retrieve", "text", "units.py")
+_INDEX = ("ingest", "store", "text", "retrieve", "units.py")
 _MODELS = ("models", "read")
 _LAB = ("evaluate", "runs")
 
@@ -116,6 +126,11 @@ def code_hash(*, models: bool = False) -> str:
     ``models`` adds the readers and the small models, which decide nothing where none is used.
     """
     return _files_hash((*_PROMOTION, *_MODELS) if models else _PROMOTION, _LAB)
+
+
+def index_hash() -> str:
+    """Return a hash of the code that decides what an index of documents holds."""
+    return _files_hash(_INDEX, ())
 
 
 def product_hash() -> str:

@@ -76,6 +76,12 @@ def _breadth(bench: Bench) -> list[Table]:
     return breadth(bench)
 
 
+def _documents(bench: Bench) -> list[Table]:
+    from pagerag_lab.reproduce.documents import documents
+
+    return documents(bench)
+
+
 EXPERIMENTS: dict[str, tuple[Callable[[Bench], list[Table]], str]] = {
     "sentence-table": (_sentence, "Table 1: sentence-level results"),
     "mixed-table": (_mixed, "Table 2: document units, systems with and without promotion"),
@@ -88,6 +94,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Bench], list[Table]], str]] = {
     "open-table": (_open, "one corpus for all questions, follow-up search included"),
     "sufficiency": (_sufficiency, "AUROC of sufficiency against twin pools"),
     "breadth": (_breadth, "questions of other kinds, with their own pools (wide/dev)"),
+    "documents": (_documents, "questions about real documents (documents/dev)"),
 }
 """Name to (function, what it is), in the paper's order."""
 

@@ -16,7 +16,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -58,7 +58,7 @@ class TaskWorker(Protocol):
         ...
 
 
-class Task(Protocol):
+class Task(Hashable, Protocol):
     """What a run does. Tasks are hashable and can be pickled: every process makes its own worker of them."""
 
     @property
