@@ -6,7 +6,8 @@
 For each corpus: passage recall@5 and full recall@5 (all gold passages among five) of the plain hybrid
 ranking, of the adaptive ranking, and of promotion in document mode on each of the two pools; how often
 the pool holds all gold; and the time a question takes. Corpora: the open 2Wiki pair, all HotpotQA dev
-contexts as one corpus, each of them without titles, and the questions' own contexts (``--pools``).
+contexts or MuSiQue dev paragraphs as one corpus, each of them without titles, and the questions' own
+contexts (``--pools``). ``--support`` promotes with the support encoder.
 Embeddings are cached; the times include encoding the question.
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from pagerag import Promoter
+from pagerag.models import support_encoder
 from pagerag.protocols import Encoder
 from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
@@ -129,6 +131,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--no-titles", action="store_true", help="take every title away")
     parser.add_argument("--pools", action="store_true", help="the questions' own contexts, not one corpus")
+    parser.add_argument("--support", action="store_true", help="promote with the support encoder")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--pool", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=Limits().rounds)
@@ -147,7 +150,7 @@ def main() -> None:
     measure(
         f"{corpus.name}, {what}, {arguments.encoder}, pool {arguments.pool}",
         tasks,
-        Promoter(),
+        Promoter(support=support_encoder() if arguments.support else None),
         arguments.pool,
         Limits(rounds=arguments.rounds),
         vectors.seconds,

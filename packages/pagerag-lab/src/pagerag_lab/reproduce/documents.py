@@ -55,19 +55,18 @@ def _kinds(counts: Result) -> list[str]:
 def _evidence(result: Result, command: str) -> Table:
     every = result["all"]
     kinds = _kinds(every)
-    rows: list[list[Cell]] = []
-    for label in _stages(every):
-        rows.append(
-            [
-                label,
-                *(every["kinds"][kind]["full"][label] for kind in kinds),
-                sum(every["kinds"][kind]["full"][label] for kind in kinds),
-                *(
-                    " / ".join(str(counts["kinds"][kind]["full"][label]) for kind in _kinds(counts))
-                    for counts in result["corpora"].values()
-                ),
-            ]
-        )
+    rows: list[list[Cell]] = [
+        [
+            label,
+            *(every["kinds"][kind]["full"][label] for kind in kinds),
+            sum(every["kinds"][kind]["full"][label] for kind in kinds),
+            *(
+                " / ".join(str(counts["kinds"][kind]["full"][label]) for kind in _kinds(counts))
+                for counts in result["corpora"].values()
+            ),
+        ]
+        for label in _stages(every)
+    ]
     sizes = ", ".join(f"{kind} {every['kinds'][kind]['n']}" for kind in kinds)
     return Table(
         name="documents-evidence",
