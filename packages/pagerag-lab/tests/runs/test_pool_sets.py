@@ -13,9 +13,9 @@ from pagerag.cli import main
 from pagerag.errors import FormatError, InputError
 from pagerag.units import Candidate
 from pagerag_lab.datasets.pool_sets import read_pool_sets
-from pagerag_lab.evaluate.selection import Selection
 from pagerag_lab.metrics.alternatives import best_f1, best_recall, reciprocal_rank
 from pagerag_lab.metrics.calibration import calibration_error, reliability_bins
+from pagerag_lab.rivals.selection import Selection
 from pagerag_lab.runs.engine import execute
 from pagerag_lab.runs.hostile_pools import HostilePoolsTask, near_copies
 from pagerag_lab.runs.pool_sets import PoolSetsTask, PoolSetsWorker, summarise

@@ -25,11 +25,11 @@ from pagerag._extras import need
 from pagerag._files import write_atomic
 from pagerag.models import support_encoder
 from pagerag.read.extractive import ExtractiveReader, extractive_reader
-from pagerag_lab.evaluate.answers import score_answer
-from pagerag_lab.evaluate.datasets import dataset, read_questions
-from pagerag_lab.evaluate.pools import Pools
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import ranker
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import dataset, read_questions
+from pagerag_lab.metrics.answers import score_answer
+from pagerag_lab.pools.rankers import Pools
+from pagerag_lab.pools.retrievers import ranker
 
 BINS = 10
 CONTEXTS = ("gold", "plain", "core", "filled")

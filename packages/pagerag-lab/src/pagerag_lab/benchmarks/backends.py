@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagerag_lab.evaluate.config import RunConfig
-from pagerag_lab.evaluate.runs import run
+from pagerag_lab.runs.benchmark import run
+from pagerag_lab.runs.config import RunConfig
 
 MEASURES = (("sup_f1_filled", "Sup F1 filled"), ("full_recall_at_5", "full recall@5"))
 

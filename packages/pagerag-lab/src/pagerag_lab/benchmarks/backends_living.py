@@ -31,9 +31,9 @@ from pagerag.testing import ScriptedChat
 from pagerag.testing.chat import prompt_of
 from pagerag.text import extract_entities, tokenize
 from pagerag.units import Pool
-from pagerag_lab.evaluate.datasets import read_questions
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import cached_encoder
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import read_questions
+from pagerag_lab.pools.retrievers import cached_encoder
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # read when litellm is imported
 K, POOL = 5, 20

@@ -13,9 +13,9 @@ from pathlib import Path
 from pagerag.errors import InputError
 from pagerag.text import read_question
 from pagerag.units import Candidate
-from pagerag_lab.evaluate.corpora import pooled_corpus, read_corpus
-from pagerag_lab.evaluate.datasets import read_questions
-from pagerag_lab.evaluate.questions import Question
+from pagerag_lab.datasets.corpora import pooled_corpus, read_corpus
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import read_questions
 
 FILES = {
     "2wiki-train": ("2wikimultihopqa", "2wikimultihopqa/train.json", None),

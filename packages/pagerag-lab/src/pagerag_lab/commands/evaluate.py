@@ -100,9 +100,9 @@ def run(args: argparse.Namespace) -> int:
         return _run_pools(args)
     if args.dataset == "documents":
         return _run_documents(args)
-    from pagerag_lab.evaluate.config import RunConfig
-    from pagerag_lab.evaluate.datasets import dataset
-    from pagerag_lab.evaluate.runs import run as run_all
+    from pagerag_lab.datasets.registry import dataset
+    from pagerag_lab.runs.benchmark import run as run_all
+    from pagerag_lab.runs.config import RunConfig
 
     config = RunConfig(
         dataset=args.dataset,

@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from pagerag._files import write_atomic
-    from pagerag_lab.evaluate.runs import Workers
     from pagerag_lab.reproduce import Bench, Limits, reproduce
+    from pagerag_lab.runs.benchmark import Workers
 
     limits = Limits.quick() if args.quick else Limits()
     if args.limit is not None:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pagerag.errors import FormatError
-from pagerag_lab.evaluate.records import Record, read_records
+from pagerag_lab.datasets.records import Record, read_records
 from pagerag_lab.metrics.quotes import Fact, Quote
 
 __all__ = ["KINDS", "DocumentQuestion", "corpus_folders", "read_document_questions", "unpack"]

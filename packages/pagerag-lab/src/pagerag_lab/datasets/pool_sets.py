@@ -19,7 +19,7 @@ from typing import Any, Literal, cast, get_args
 
 from pagerag.errors import FormatError
 from pagerag.units import Candidate, Mode
-from pagerag_lab.evaluate.records import Record, read_records
+from pagerag_lab.datasets.records import Record, read_records
 
 __all__ = ["Kind", "PoolQuestion", "pool_files", "pool_set_name", "read_pool_sets"]
 

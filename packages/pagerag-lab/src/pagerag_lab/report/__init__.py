@@ -10,9 +10,9 @@ from typing import Any
 
 from pagerag._files import write_atomic
 from pagerag.errors import InputError
-from pagerag_lab.evaluate.results import Row, read_result, read_rows
-from pagerag_lab.evaluate.statistics import Comparison, compare
+from pagerag_lab.metrics.statistics import Comparison, compare
 from pagerag_lab.report.page import page
+from pagerag_lab.runs.results import Row, read_result, read_rows
 
 __all__ = ["Case", "RunView", "report"]
 

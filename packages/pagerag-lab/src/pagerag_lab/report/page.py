@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pagerag_lab.report.charts import bar_chart, heat_map
 
 if TYPE_CHECKING:
-    from pagerag_lab.evaluate.statistics import Comparison
+    from pagerag_lab.metrics.statistics import Comparison
     from pagerag_lab.report import Case, RunView
 
 __all__ = ["page"]

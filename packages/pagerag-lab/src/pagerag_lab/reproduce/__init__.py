@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pagerag_lab.reproduce.bench import Bench, Limits
 from pagerag_lab.reproduce.tables import Table
+from pagerag_lab.reproduce.workbench import Bench, Limits
 
 __all__ = ["EXPERIMENTS", "Bench", "Limits", "Table", "reproduce"]
 

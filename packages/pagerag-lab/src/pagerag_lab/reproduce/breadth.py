@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pagerag.errors import FormatError
-from pagerag_lab.reproduce.bench import Bench
 from pagerag_lab.reproduce.figures import reliability
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.hostile_pools import HostilePoolsTask
 from pagerag_lab.runs.pool_sets import PoolSetsTask
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.evaluate.datasets import Dataset
-from pagerag_lab.evaluate.results import Row
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.registry import Dataset
 from pagerag_lab.reproduce.paper import CASES
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
+from pagerag_lab.runs.results import Row
 
 __all__ = ["cases"]
 

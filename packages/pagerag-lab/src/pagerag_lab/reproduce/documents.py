@@ -7,8 +7,8 @@ from typing import Any
 
 from pagerag.errors import FormatError
 from pagerag_lab.datasets.document_sets import KINDS
-from pagerag_lab.reproduce.bench import Bench
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.documents import PLAIN, POOLS, DocumentsTask, index_corpora
 
 __all__ = ["document_tables", "documents"]

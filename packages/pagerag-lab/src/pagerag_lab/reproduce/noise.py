@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pagerag_lab.evaluate.statistics import compare
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.metrics.statistics import compare
 from pagerag_lab.reproduce.figures import lines
 from pagerag_lab.reproduce.paper import NOISE
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
 __all__ = ["noise"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.evaluate.datasets import DATASETS
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.registry import DATASETS
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
 __all__ = ["open_table"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.reproduce.bench import Bench
 from pagerag_lab.reproduce.figures import heat_map
 from pagerag_lab.reproduce.paper import OUT_OF_CONTEXT
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
 __all__ = ["positions"]
 

@@ -9,13 +9,13 @@ from multiprocessing import get_context
 
 from pagerag import Promoter
 from pagerag.units import Mode, Pool
-from pagerag_lab.evaluate.datasets import Dataset, read_questions
-from pagerag_lab.evaluate.pools import Pools
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import ranker
-from pagerag_lab.evaluate.statistics import auroc
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import Dataset, read_questions
+from pagerag_lab.metrics.statistics import auroc
+from pagerag_lab.pools.rankers import Pools
+from pagerag_lab.pools.retrievers import ranker
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
 __all__ = ["sufficiency", "twins"]
 

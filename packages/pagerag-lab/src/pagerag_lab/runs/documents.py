@@ -35,9 +35,9 @@ from pagerag_lab.datasets.document_sets import (
     read_document_questions,
     unpack,
 )
-from pagerag_lab.evaluate.versions import describe, index_hash
 from pagerag_lab.metrics.quotes import ContextText, abstains, fact_found, says_nothing
 from pagerag_lab.runs.engine import Row, Say
+from pagerag_lab.runs.versions import describe, index_hash
 
 __all__ = ["ASK", "PLAIN", "POOLS", "PROMOTED", "DocumentsTask", "index_corpora", "summarise"]
 

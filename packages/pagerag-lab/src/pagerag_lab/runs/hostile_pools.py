@@ -20,13 +20,13 @@ import numpy as np
 from pagerag._files import write_atomic
 from pagerag.errors import InputError
 from pagerag.units import Candidate, Mode
-from pagerag_lab.evaluate.datasets import read_questions
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import ranker
-from pagerag_lab.evaluate.selection import selector
-from pagerag_lab.evaluate.versions import describe
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import read_questions
+from pagerag_lab.pools.retrievers import ranker
+from pagerag_lab.rivals.selection import selector
 from pagerag_lab.runs.engine import Row
 from pagerag_lab.runs.pool_sets import ordered_pool
+from pagerag_lab.runs.versions import describe
 
 __all__ = ["HostilePoolsTask", "near_copies"]
 

@@ -21,14 +21,14 @@ from pagerag._files import write_atomic
 from pagerag.errors import InputError
 from pagerag.units import Candidate, Pool
 from pagerag_lab.datasets.pool_sets import PoolQuestion, pool_files, pool_set_name, read_pool_sets
-from pagerag_lab.evaluate.pools import Ranker, top
-from pagerag_lab.evaluate.retrievers import ranker
-from pagerag_lab.evaluate.selection import Selection, selector
-from pagerag_lab.evaluate.statistics import auroc
-from pagerag_lab.evaluate.versions import describe
 from pagerag_lab.metrics.alternatives import best_f1, best_recall, reciprocal_rank
 from pagerag_lab.metrics.calibration import ReliabilityBin, calibration_error, reliability_bins
+from pagerag_lab.metrics.statistics import auroc
+from pagerag_lab.pools.rankers import Ranker, top
+from pagerag_lab.pools.retrievers import ranker
+from pagerag_lab.rivals.selection import Selection, selector
 from pagerag_lab.runs.engine import Row
+from pagerag_lab.runs.versions import describe
 
 __all__ = ["CUTS", "PoolSetsTask", "PoolSetsWorker", "ordered_pool", "summarise"]
 
