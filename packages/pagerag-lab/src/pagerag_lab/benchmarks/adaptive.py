@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pagerag import Promoter
 from pagerag.models import support_encoder
@@ -44,6 +45,7 @@ class Row:
     seconds: list[float] = field(default_factory=list)
 
     def add(self, asked: corpora.Asked, top: Sequence[Candidate], pool: Pool, seconds: float) -> None:
+        """Count one question."""
         self.kinds.append(asked.kind)
         self.recall.append(share(asked.gold, top[:K]))
         self.pool_recall.append(share(asked.gold, pool.candidates))
@@ -51,16 +53,19 @@ class Row:
         self.seconds.append(seconds)
 
     def line(self, kind: str | None) -> str:
+        """Return the table's row for a kind of question, or for all."""
         here = [i for i, one in enumerate(self.kinds) if kind in (None, one)]
         recall, whole = np.array(self.recall)[here], np.array(self.pool_recall)[here]
         return (
             f"| {self.name} | {kind or 'all'} | {len(here)} | {100 * recall.mean():.1f} | "
             f"{100 * (recall == 1).mean():.1f} | {100 * (whole == 1).mean():.1f} | "
-            f"{np.array(self.sizes)[here].mean():.1f} | {1000 * np.median(np.array(self.seconds)[here]):.0f} |"
+            f"{np.array(self.sizes)[here].mean():.1f} | "
+            f"{1000 * np.median(np.array(self.seconds)[here]):.0f} |"
         )
 
 
 def share(gold: frozenset[str], units: Sequence[Candidate]) -> float:
+    """Return the share of the gold ids that is among the units."""
     return len(gold & {unit.id for unit in units}) / len(gold)
 
 
@@ -81,10 +86,12 @@ class Remembered:
         self.seconds = float(np.median(took))
         self.vectors = dict(zip(questions, inner.encode_queries(questions), strict=True))
 
-    def encode_queries(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return the vectors that were made beforehand."""
         return np.stack([self.vectors[text] for text in texts])
 
-    def encode_passages(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Encode passages."""
         return self.inner.encode_passages(texts)
 
 
@@ -96,6 +103,7 @@ def measure(
     limits: Limits,
     encode_seconds: float,
 ) -> list[Row]:
+    """Ask every question in each of the four ways and print the rows."""
     rows = [Row(what) for what in ("hybrid", "hybrid → promotion", "adaptive", "adaptive → promotion")]
     adaptive: dict[int, AdaptiveRetriever] = {}
     for asked, corpus in tasks:
@@ -124,6 +132,7 @@ def measure(
 
 
 def main() -> None:
+    """Measure one corpus and print its table."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--data", type=Path, required=True)

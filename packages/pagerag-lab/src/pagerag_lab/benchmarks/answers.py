@@ -74,7 +74,7 @@ def answer(
 
 
 def calibration(confidence: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, list[Row]]:
-    """Expected calibration error over ten equal bins, and the bins."""
+    """Return the expected calibration error over ten equal bins, and the bins."""
     places = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = [
         {
@@ -163,7 +163,8 @@ def main() -> None:
         by_context[row["context"]].append(row)
     errors = pictures(by_context, options.out, one.title)
     print(
-        f"\n| {one.title}, N = {len(found) // max(1, len(by_context))} | answer F1 | EM | cites gold | all gold there | ECE |"
+        f"\n| {one.title}, N = {len(found) // max(1, len(by_context))} | answer F1 | EM | cites gold "
+        "| all gold there | ECE |"
     )
     print("|---|---|---|---|---|---|")
     table = {}

@@ -46,7 +46,7 @@ class Corpus:
     questions: tuple[Asked, ...]
 
     def without_titles(self) -> Corpus:
-        """The same corpus with every title taken away; a passage is then its text alone."""
+        """Return the same corpus without titles; a passage is then its text alone."""
         units = tuple(replace(unit, title=None) for unit in self.units)
         return replace(self, name=f"{self.name}, no titles", units=units)
 
@@ -58,7 +58,7 @@ class Corpus:
 
 
 def read(name: str, data: Path, limit: int | None = None) -> Corpus:
-    """The corpus of this name under the data folder."""
+    """Return the corpus of this name under the data folder."""
     if name not in FILES:
         raise InputError(f"unknown corpus {name!r}; one of: {', '.join(FILES)}")
     dataset, file, corpus = FILES[name]
@@ -97,7 +97,7 @@ def _paragraphs(name: str, records: Sequence[Question], limit: int | None) -> Co
 
 
 def _kind(question: str, gold: int) -> str:
-    """The type of a question that its file does not tell: by its form and by how many passages it takes."""
+    """Return a question's type where its file has none: by its form and how many passages it takes."""
     if gold > 2:
         return "bridge_comparison"
     return "compositional / inference" if read_question(question).form == "bridge" else "comparison"

@@ -39,13 +39,13 @@ ABLATIONS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add(
         "--dataset",
         required=True,
-        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, pools (questions with their own pools) "
-        "or documents (corpora of files with questions about them)",
+        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, pools (questions with their own "
+        "pools) or documents (corpora of files with questions about them)",
     )
     add(
         "--data",
@@ -206,6 +206,7 @@ class Meter:
         self.label, self.start, self.shown = label, time.monotonic(), 0.0
 
     def __call__(self, done: int, total: int) -> None:
+        """Show how far the run is."""
         now = time.monotonic()
         live = sys.stderr.isatty()
         if done < total and now - self.shown < (0.1 if live else 10.0):
@@ -221,7 +222,7 @@ class Meter:
 
 
 def summary(result: dict[str, object]) -> str:
-    """The result as a short table."""
+    """Return the result as a short table."""
     metrics, baseline = result["metrics"], result["baseline"]
     assert isinstance(metrics, dict)  # noqa: S101 - our own result
     assert isinstance(baseline, dict)  # noqa: S101

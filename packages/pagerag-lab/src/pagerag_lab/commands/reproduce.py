@@ -22,7 +22,7 @@ call continues where the first one stopped.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     from pagerag_lab.reproduce import EXPERIMENTS
 
     add = parser.add_argument
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> str:
-    """What was asked for beside the data, as it was written."""
+    """Return what was asked for beside the data, as it was written."""
     words = [" --quick"] if args.quick else []
     for name, usual in (
         ("retriever", "minilm"),

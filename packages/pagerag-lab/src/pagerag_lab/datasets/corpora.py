@@ -16,7 +16,7 @@ __all__ = ["beir_questions", "pooled_corpus", "read_corpus"]
 
 
 def read_corpus(path: str | Path) -> Iterator[Document]:
-    """The passages of a corpus file, one at a time.
+    """Yield the passages of a corpus file, one at a time.
 
     Read are ``{id, title, text}``, BEIR's ``{_id, title, text}`` and FlashRAG's ``{id, contents}``, whose
     first line is the title. A passage's key, by which gold names it, is its title, or its id in BEIR.
@@ -59,7 +59,7 @@ def pooled_corpus(questions: Iterable[Question]) -> tuple[Document, ...]:
 
 
 def beir_questions(folder: str | Path, split: str | None = None) -> Iterator[Question]:
-    """The judged queries of a BEIR folder; gold is every passage with a positive judgement.
+    """Yield the judged queries of a BEIR folder; gold is every passage with a positive judgement.
 
     ``split`` names a file of ``qrels`` (test, dev, train); by default the first of these that is there.
     An answer is taken from a query's metadata where it has one.

@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "flashrag_question", "hotpotqa_question", "musique_questio
 
 
 def text_field(record: Record, *names: str, required: bool = True) -> str:
-    """The first of these fields that is there, as text."""
+    """Return the first of these fields that is there, as text."""
     for name in names:
         value = record.value.get(name)
         if isinstance(value, str):
@@ -171,7 +171,7 @@ def musique_question(record: Record) -> Question:
 
 
 def open_question(record: Record) -> Question:
-    """A question for a corpus of its own: gold is the titles in ``supporting_titles``, no context."""
+    """Return a question for a corpus of its own: gold is the titles in ``supporting_titles``, no context."""
     titles = record.value.get("supporting_titles")
     if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
         raise record.bad("supporting_titles", "must be a list of titles of the corpus")

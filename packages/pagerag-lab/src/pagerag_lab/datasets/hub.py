@@ -32,11 +32,11 @@ def _load(name: str) -> Any:
 
 
 def hub_records(name: str) -> Iterator[Record]:
-    """The rows of a hub's dataset as records; a bad one is named by its number."""
+    """Yield the rows of a hub's dataset as records; a bad one is named by its number."""
     for number, row in enumerate(_load(name), start=1):
         yield Record(value=dict(row), file=Path(name), line=number, number=number)
 
 
 def hub_fingerprint(name: str) -> str:
-    """The library's own hash of what was loaded."""
+    """Return the library's own hash of what was loaded."""
     return f"fingerprint:{_load(name)._fingerprint}"

@@ -14,7 +14,7 @@ __all__ = ["Document", "Question", "sentence_key"]
 
 
 def sentence_key(title: str, index: int) -> str:
-    """What names a supporting fact: the document's key and the sentence's 0-based place in it."""
+    """Return what names a supporting fact: the document's key and the sentence's 0-based place in it."""
     return f"{title}#{index}"
 
 
@@ -38,7 +38,7 @@ class Document:
         return " ".join(part for part in (sentence.strip() for sentence in self.sentences) if part)
 
     def unit(self) -> Candidate:
-        """The document as one unit of a pool."""
+        """Return the document as one unit of a pool."""
         return Candidate(id=self.id, text=self.text, title=self.title or None, source=self.id)
 
     def sentence_units(self) -> tuple[Candidate, ...]:
@@ -82,13 +82,13 @@ class Question:
         return any(index is not None for _, index in self.facts)
 
     def units(self, mode: Mode) -> tuple[Candidate, ...]:
-        """The context as candidates of this granularity, in the file's order, without scores."""
+        """Return the context as candidates of this granularity, in the file's order, without scores."""
         if mode == "sentence":
             return tuple(unit for document in self.documents for unit in document.sentence_units())
         return tuple(document.unit() for document in self.documents if document.text)
 
     def gold(self, mode: Mode) -> frozenset[str]:
-        """The keys of the gold units of this granularity (see ``keys``)."""
+        """Return the keys of the gold units of this granularity (see ``keys``)."""
         if mode == "sentence":
             if self.facts and not self.sentence_gold:
                 raise InputError(
@@ -108,7 +108,7 @@ class Question:
         return {document.id: document.key for document in self.documents}
 
     def gold_ids(self, mode: Mode) -> frozenset[str]:
-        """The ids of the context's units that are gold; for labels in training and for tests."""
+        """Return the ids of the context's units that are gold; for labels in training and for tests."""
         gold = self.gold(mode)
         return frozenset(unit for unit, key in self.keys(mode).items() if key in gold)
 

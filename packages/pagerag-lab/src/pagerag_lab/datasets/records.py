@@ -29,7 +29,7 @@ class Record:
     number: int
 
     def bad(self, field: str, what: str) -> FormatError:
-        """The error for a field of this record; ``what`` says what is wrong and what to do."""
+        """Return the error for a field of this record; ``what`` says what is wrong and what to do."""
         name = self.value.get("_id", self.value.get("id", ""))
         told = f"record {self.number}" + (f" ({name!r})" if name != "" else "")
         return FormatError(f"{told}: {what}", file=self.file, line=self.line, field=field)
@@ -47,7 +47,7 @@ def _open(path: Path) -> TextIO:
 
 
 def read_records(path: str | Path) -> Iterator[Record]:
-    """The records of ``path``: a JSON array if it starts with ``[``, JSON Lines otherwise."""
+    """Yield the records of ``path``: a JSON array if it starts with ``[``, JSON Lines otherwise."""
     path = Path(path)
     try:
         with _open(path) as stream:

@@ -98,7 +98,7 @@ _ALIASES = {"2wiki": "2wikimultihopqa", "2wikimultihop": "2wikimultihopqa", "mus
 
 
 def dataset(name: str) -> Dataset:
-    """The dataset of this name (case and the usual short names do not matter)."""
+    """Return the dataset of this name (case and the usual short names do not matter)."""
     key = name.lower()
     key = _ALIASES.get(key, key)
     if key not in DATASETS:
@@ -107,7 +107,7 @@ def dataset(name: str) -> Dataset:
 
 
 def read_questions(name: str, path: str | Path, *, limit: int | None = None) -> Iterator[Question]:
-    """The questions of an official file, one at a time, in the file's order.
+    """Yield the questions of an official file, one at a time, in the file's order.
 
     Raises FormatError with file, line and field at the first record that cannot be used, and at an id
     that is there twice: a run that skipped one would not be the benchmark.

@@ -10,7 +10,7 @@ Gold = Sequence[frozenset[str]]
 
 
 def best_f1(chosen: Collection[str], gold: Gold) -> float:
-    """Return the highest F1 of the chosen ids against one of the gold sets: 2·|hits| / (|chosen| + |gold|)."""
+    """Return the highest F1 of the chosen ids against a gold set: 2·|hits| / (|chosen| + |gold|)."""
     taken = set(chosen)
     return max(2 * len(taken & one) / max(len(chosen) + len(one), 1) for one in gold)
 

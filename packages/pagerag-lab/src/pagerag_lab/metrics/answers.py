@@ -40,7 +40,7 @@ NOTHING = AnswerScore(em=0.0, f1=0.0, precision=0.0, recall=0.0)
 
 
 def normalise(answer: str) -> str:
-    """The official normal form: lower case, punctuation, articles and extra white space removed."""
+    """Return the official normal form: lower case, punctuation, articles and extra white space removed."""
     text = answer.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 

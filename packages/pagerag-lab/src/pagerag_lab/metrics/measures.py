@@ -71,7 +71,7 @@ def support(gold: frozenset[str], units: Sequence[str]) -> tuple[float, float, f
 
 
 def ceiling(gold: int, units: int) -> float:
-    """The best Sup F1 that exactly ``units`` units can reach: 2n/(n+k), for n gold units of which k fit."""
+    """Return the best Sup F1 of exactly ``units`` units: 2n/(n+k), for n gold units of which k fit."""
     return 2 * min(gold, units) / (gold + units) if gold and units else 0.0
 
 
@@ -87,6 +87,7 @@ class Measure:
     answers: bool = False
 
     def __call__(self, judged: Judged) -> float:
+        """Return the question's score."""
         units = judged.core if self.which == "core" else judged.context
         if units is None:
             return self.default
@@ -173,7 +174,7 @@ _SPELLING = re.compile(r"(?P<name>[A-Za-z0-9]+)(\[(?P<which>\w+)\])?(@(?P<cutoff
 
 
 def parse_measure(text: str) -> Measure:
-    """The measure that ``str`` writes: ``SupF1[core]``, ``Recall@5``."""
+    """Return the measure that ``str`` writes: ``SupF1[core]``, ``Recall@5``."""
     spelled = _SPELLING.fullmatch(text.strip())
     if spelled is None or spelled["name"] not in MEASURES:
         raise InputError(f"unknown measure {text!r}; one of: {', '.join(MEASURES)}, with [filled] and @k")

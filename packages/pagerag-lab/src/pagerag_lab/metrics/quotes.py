@@ -103,7 +103,7 @@ def _words(text: str) -> Words:
 
 
 def _readings(text: str) -> list[Words]:
-    """Return the words of the text as it stands and as it reads without markup; no reading twice, none empty."""
+    """Return the words of the text as it stands and without markup; no reading twice, none empty."""
     return [words for words in dict.fromkeys((_words(text), _words(_without_markup(text)))) if words]
 
 

@@ -21,7 +21,7 @@ _BLOCK = 1 << 22  # numbers held at once
 def bootstrap(
     values: ArrayLike, *, samples: int = 2000, level: float = 0.95, seed: int = 20
 ) -> tuple[float, float]:
-    """The percentile interval of the mean under resampling of questions; (mean, mean) for fewer than two."""
+    """Return the percentile interval of the mean under resampling; (mean, mean) for fewer than two values."""
     low, high = bootstrap_many({"": values}, samples=samples, level=level, seed=seed)[""]
     return low, high
 
@@ -68,14 +68,14 @@ class Comparison:
     ties: int
 
     def to_dict(self) -> dict[str, float | int]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def compare(
     first: Sequence[float], second: Sequence[float], *, samples: int = 10_000, seed: int = 20
 ) -> Comparison:
-    """The paired comparison of two runs; both must be in the same order of questions."""
+    """Return the paired comparison of two runs; both must be in the same order of questions."""
     return compare_many({"": (first, second)}, samples=samples, seed=seed)[""]
 
 
@@ -87,7 +87,8 @@ def compare_many(
     for name, (first, second) in pairs.items():
         if len(first) != len(second):
             raise InputError(
-                f"the runs have {len(first)} and {len(second)} questions; compare runs on the same file and limit"
+                f"the runs have {len(first)} and {len(second)} questions; "
+                "compare runs on the same file and limit"
             )
         columns[name] = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if not columns:
@@ -131,7 +132,7 @@ def average(means: Mapping[str, float], sizes: Mapping[str, int]) -> tuple[float
 
 
 def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
-    """The chance that a random positive scores above a random negative, ties counting half."""
+    """Return the chance that a random positive scores above a random negative, ties counting half."""
     high, low = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
     if not high.size or not low.size:
         raise InputError("AUROC needs at least one positive and one negative")

@@ -37,6 +37,7 @@ class FiledPools:
             self.pools[str(name)] = _candidates(record)
 
     def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
+        """Return the pool of the question, and the gold key of each unit id."""
         if question.id not in self.pools:
             raise InputError(f"{self.path} has no pool for question {question.id!r}; add one or use --limit")
         units = question.units(self.mode)

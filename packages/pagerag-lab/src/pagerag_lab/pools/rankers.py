@@ -42,7 +42,9 @@ class Ranker(Protocol):
 
     name: str
 
-    def rank(self, question: str, units: Sequence[Candidate]) -> Ranking: ...
+    def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
+        """Return a score for each unit."""
+        ...
 
 
 class DenseRanker:
@@ -75,6 +77,7 @@ class Pools:
             raise InputError(f"the pool size is {self.size}; it must be at least 1")
 
     def __call__(self, question: Question) -> Pool:
+        """Return the question's pool."""
         units = question.units(self.mode)
         if not units:
             return Pool(question=question.question, candidates=(), origin=self.ranker.name)
@@ -84,7 +87,7 @@ class Pools:
 
 
 def top(question: str, units: Sequence[Candidate], ranking: Ranking, size: int, origin: str) -> Pool:
-    """The pool of the ``size`` best units under a ranking."""
+    """Return the pool of the ``size`` best units under a ranking."""
     order = np.argsort(-ranking.scores, kind="stable")[:size]
     vectors = ranking.vectors
     return Pool(

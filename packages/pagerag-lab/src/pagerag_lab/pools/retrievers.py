@@ -109,7 +109,7 @@ def system_parts(name: str) -> tuple[System, str, Any]:
 
 
 def ranker(name: str) -> Ranker:
-    """The ranker of this name (see the table above); embeddings are cached on disk."""
+    """Return the ranker of this name (see the table above); embeddings are cached on disk."""
     name = _SHORT.get(name, name)
     if "+" in name:
         return FusedRanker([ranker(part) for part in name.split("+")])
@@ -125,7 +125,7 @@ def ranker(name: str) -> Ranker:
 
 
 def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
-    """The retriever of this name over a corpus of units; ``adaptive`` follows what it finds."""
+    """Return the retriever of this name over a corpus of units; ``adaptive`` follows what it finds."""
     name = _SHORT.get(name, name)
     kind, _, rest = name.partition(":")
     if kind == "adaptive":
@@ -142,8 +142,10 @@ def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
 
 
 class _Late:
-    """An encoder that is loaded at the first text that is not in the cache: a run over embedded data starts
-    at once, and its processes do not each hold a model that they never use."""
+    """An encoder that is loaded at the first text that is not in the cache.
+
+    A run over embedded data starts at once, and its processes do not each hold a model that they never use.
+    """
 
     def __init__(self, name: str, dimension: int) -> None:
         self.name, self.dimension = name, dimension
@@ -166,7 +168,7 @@ _DIMENSIONS = {"minilm": 384, "minilm-fp32": 384, "wordllama": 256}
 
 @cache
 def cached_encoder(name: str) -> Encoder:
-    """The encoder of this name, with its vectors on disk, loaded only when one is missing."""
+    """Return the encoder of this name, with its vectors on disk, loaded only when one is missing."""
     if name in _DIMENSIONS:
         return CachedEncoder(_Late(name, _DIMENSIONS[name]))
     return encoder(name, cache=True)

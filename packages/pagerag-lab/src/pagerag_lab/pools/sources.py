@@ -24,7 +24,9 @@ __all__ = ["Source", "source"]
 class Source(Protocol):
     """Question to (pool, unit id → gold key)."""
 
-    def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]: ...
+    def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
+        """Return the question's pool, and the gold key of each unit id."""
+        ...
 
 
 class OwnContext:
@@ -51,8 +53,11 @@ class OpenCorpus:
 
 
 class PooledContexts(OpenCorpus):
-    """All contexts of a file as one corpus. Gold is the very passage of the question's own context: several
-    passages of a corpus may share a title, and a paragraph's number means nothing outside its question."""
+    """All contexts of a file as one corpus.
+
+    Gold is the very passage of the question's own context: several passages of a corpus may share a title,
+    and a paragraph's number means nothing outside its question.
+    """
 
     def __init__(self, documents: Sequence[Document], make: str, size: int) -> None:
         super().__init__(documents, make, size)
@@ -60,7 +65,7 @@ class PooledContexts(OpenCorpus):
         self._ids = {(document.title, document.sentences): document.id for document in documents}
 
     def gold(self, question: Question) -> frozenset[str]:
-        """The corpus ids of the question's gold passages; a gold title without a passage stays as it is."""
+        """Return the corpus ids of the question's gold passages; a title without a passage stays as it is."""
         own = {document.key: document for document in question.documents}
         found = set()
         for key, _ in question.facts:
@@ -101,7 +106,7 @@ class Noisy:
         self.most = max(level, most)
 
     def distractors(self, question: Question) -> list[Document]:
-        """The documents that this question gets."""
+        """Return the documents that this question gets."""
         own = {document.key for document in question.documents} | {key for key, _ in question.facts}
         titles = {document.title for document in question.documents}
         rng = random.Random(f"{self.seed}:{question.id}")
@@ -118,6 +123,7 @@ class Noisy:
         return chosen[: self.level]
 
     def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
+        """Return the noisier pool."""
         pool, keys = self.inner(question)
         pools = self.inner.pools
         extra: list[Candidate] = []
@@ -130,7 +136,7 @@ class Noisy:
 
 
 def source(config: RunConfig) -> Source:
-    """The source that a run's settings describe."""
+    """Return the source that a run's settings describe."""
     if config.retriever.startswith("file:"):
         return FiledPools(config.retriever.removeprefix("file:"), mode=config.mode, size=config.pool)
     if config.corpus == "contexts":

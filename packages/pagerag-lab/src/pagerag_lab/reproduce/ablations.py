@@ -171,7 +171,8 @@ def edge_types(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="edge-types",
-                title=f"Edge types of the query-local graph: mean number per question ({bench.retriever} pool of 20)",
+                title="Edge types of the query-local graph: mean number per question "
+                f"({bench.retriever} pool of 20)",
                 columns=[
                     "Edge type",
                     "Endpoints",

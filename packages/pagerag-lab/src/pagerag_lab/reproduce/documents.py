@@ -74,7 +74,7 @@ def _evidence(result: Result, command: str) -> Table:
         columns=["Stage", *kinds, "all", *result["corpora"]],
         rows=rows,
         notes=(
-            "Columns of corpora: single / two / three. Promotion works on the pool of 20 of the search before "
+            "Columns of corpora: single / two / three. Promotion works on the pool of the search before "
             "the arrow; the last rows say what a perfect choice from the same pools could reach.",
         ),
         command=command,
@@ -159,7 +159,7 @@ def _answers(result: Result, command: str) -> Table:
         rows=rows,
         notes=(
             "Right, wrong, abstained: single / two / three. An answer is right when the question's pattern "
-            "matches it; it is an abstention when it is empty, says so in words, or the state is insufficient.",
+            "matches it, and an abstention when it is empty, says so in words, or the state is insufficient.",
         ),
         command=command,
     )

@@ -66,7 +66,7 @@ def _support_methods(bench: Bench) -> list[Method]:
 
 
 def _chat_methods(bench: Bench, system: str, label: str, before: str, after: str) -> list[Method]:
-    """A system that needs a chat model: run with the one that is given, on few questions."""
+    """Return the row of a system that needs a chat model: run with the given one, on few questions."""
     if bench.chat is None or not bench.limits.chat:
         needs = "a chat model"
         return [

@@ -81,7 +81,7 @@ def measured(bench: Bench, one: Dataset, method: Method, limit: int | None) -> M
 
 
 def p_text(p: float) -> str:
-    """A p value as people write it."""
+    """Return a p value as people write it."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
 
 

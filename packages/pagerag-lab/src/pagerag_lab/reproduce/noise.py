@@ -55,7 +55,8 @@ def noise(bench: Bench) -> list[Table]:
         )
     table = Table(
         name="noise",
-        title=f"Noise robustness: distractor documents added to the {bench.retriever} pool (N: {', '.join(sizes)})",
+        title=f"Noise robustness: distractor documents added to the {bench.retriever} pool "
+        f"(N: {', '.join(sizes)})",
         columns=["Dataset", "Sup F1 of", "+0", "+5", "+10", "+20", "+20 against +0"],
         rows=rows,
         notes=(
@@ -72,7 +73,7 @@ def noise(bench: Bench) -> list[Table]:
 
 
 def _against_plain(bench: Bench, clean: Mapping[str, Any], noisy: Mapping[str, Any]) -> str:
-    """The core's change less the plain top five's, paired by question."""
+    """Return the core's change less the plain top five's, paired by question."""
     core, plain = [], []
     for before, after in zip(bench.rows(clean), bench.rows(noisy), strict=True):
         core.append(after["metrics"]["sup_f1_core"] - before["metrics"]["sup_f1_core"])

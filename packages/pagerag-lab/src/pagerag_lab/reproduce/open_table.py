@@ -12,7 +12,7 @@ __all__ = ["open_table"]
 
 
 def open_table(bench: Bench) -> list[Table]:
-    """Return passage recall and Sup F1 on 2Wiki's open corpus and on all contexts of HotpotQA and MuSiQue dev."""
+    """Return passage recall and Sup F1 on 2Wiki's corpus and on all contexts of HotpotQA and MuSiQue dev."""
     quick = bench.limits.chat == 0
     tables = []
     for label, settings in _settings(bench, quick):

@@ -15,7 +15,7 @@ _PLACES = ("1", "2", "3", "4", "5", "Out")
 
 
 def positions(bench: Bench) -> list[Table]:
-    """The share of gold facts at each place, over all datasets at hand; a table and a picture."""
+    """Measure the share of gold facts at each place, over all datasets at hand; a table and a picture."""
     left: dict[str, list[float]] = {}
     for label, retriever in (("BM25", "bm25"), ("wordllama", "wordllama"), ("MiniLM", "minilm")):
         _pair(bench, left, label, {"retriever": retriever})

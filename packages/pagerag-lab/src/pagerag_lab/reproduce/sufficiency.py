@@ -21,10 +21,10 @@ __all__ = ["sufficiency", "twins"]
 
 
 def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20) -> tuple[Pool, Pool] | None:
-    """The first ``size`` units of a deeper pool, and the same with one gold unit gone and the next moved up.
+    """Return the first ``size`` units of a deeper pool, and the same with one gold unit gone.
 
-    None when the first ``size`` hold no gold unit: there is nothing to remove. Which gold unit goes is drawn
-    with a seed of the question's own.
+    The next unit moves up. Which gold unit goes is drawn with a seed of the question's own. None when the
+    first ``size`` hold no gold unit: there is nothing to remove.
     """
     gold, keys = question.gold(mode), question.keys(mode)
     present = [unit.id for unit in pool.candidates[:size] if keys.get(unit.id) in gold]
@@ -65,7 +65,8 @@ def sufficiency(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="sufficiency",
-                title=f"Sufficiency of a pool against its twin with one gold unit removed ({bench.retriever} pool of 20)",
+                title="Sufficiency of a pool against its twin with one gold unit removed "
+                f"({bench.retriever} pool of 20)",
                 columns=[
                     "Strategy",
                     "Dataset",

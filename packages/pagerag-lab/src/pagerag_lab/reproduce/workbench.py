@@ -46,8 +46,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Bench:
-    """The bench that experiments run on. ``retriever`` makes the pools of every experiment that is not about
-    retrievers; ``reader`` None leaves answers out; ``chat`` names a chat model for the systems that need one."""
+    """The bench that experiments run on.
+
+    ``retriever`` makes the pools of every experiment that is not about retrievers; ``reader`` None leaves
+    answers out; ``chat`` names a chat model for the systems that need one.
+    """
 
     data: Path
     out: Path
@@ -73,7 +76,7 @@ class Bench:
         raise FormatError(f"{one.title} {split} is not here; give the data folder with --data", file=path)
 
     def present(self) -> list[Dataset]:
-        """The benchmarks whose dev files are in the data folder; at least one must be."""
+        """Return the benchmarks whose dev files are in the data folder; at least one must be."""
         found = [DATASETS[name] for name in BENCHMARKS if self._has(name)]
         if not found:
             raise InputError(
@@ -90,7 +93,7 @@ class Bench:
         return True
 
     def run(self, name: str, *, limit: int | None = None, **changes: Any) -> dict[str, Any]:
-        """The result of one run, made or resumed in a folder of its own under ``out/runs``."""
+        """Return the result of one run, made or resumed in a folder of its own under ``out/runs``."""
         one = dataset(name)
         settings: dict[str, Any] = {"mode": one.mode, "limit": limit, "retriever": self.retriever} | changes
         config = RunConfig(
@@ -99,7 +102,7 @@ class Bench:
         return self.execute(BenchmarkTask(config), self.slug(config))
 
     def execute(self, task: Task, slug: str) -> dict[str, Any]:
-        """The result of a task, made or resumed in ``out/runs/slug``."""
+        """Return the result of a task, made or resumed in ``out/runs/slug``."""
         if slug not in self._done:
             self.say(f"run {slug}")
             folder = self.out / "runs" / slug
@@ -114,19 +117,19 @@ class Bench:
         return execute(task, folder, workers=self.workers, fresh=fresh, say=self.say)
 
     def rows(self, result: Mapping[str, Any]) -> Iterator[Row]:
-        """The rows of a run made here."""
+        """Yield the rows of a run made here."""
         slug = next(slug for slug, one in self._done.items() if one is result)
         return read_rows(self.out / "runs" / slug)
 
     def answers(self, name: str, **changes: Any) -> dict[str, Any] | None:
-        """The same run with the reader, on fewer questions; None when there is no reader."""
+        """Return the same run with the reader, on fewer questions; None when there is no reader."""
         if self.reader is None:
             return None
         return self.run(name, limit=self.limits.answers, reader=self.reader, **changes)
 
     @staticmethod
     def slug(config: RunConfig) -> str:
-        """A folder name that tells the run to people."""
+        """Return a folder name that tells the run to people."""
         parts = [config.dataset, config.mode, config.retriever, config.strategy]
         parts += [f"no-{part}" for part in config.ablate]
         parts += [f"support-{config.support}"] if config.support else []
@@ -138,7 +141,7 @@ class Bench:
         return re.sub(r"[^A-Za-z0-9._-]+", "-", "_".join(parts))
 
     def attempt(self, make: Callable[[], dict[str, Any]]) -> dict[str, Any] | str:
-        """A run's result, or "needs ..." where a package or weights are missing."""
+        """Return a run's result, or "needs ..." where a package or weights are missing."""
         try:
             return make()
         except MissingExtraError as problem:
@@ -151,7 +154,7 @@ class Bench:
 
     @staticmethod
     def strategies(mode: Mode) -> list[str]:
-        """The scorers that there are for a mode: the formulas always, the learned one where it is shipped."""
+        """Return the scorers of a mode: the formulas always, the learned one where it is shipped."""
         try:
             Promoter(strategy="learned").strategy(mode)
         except InputError:

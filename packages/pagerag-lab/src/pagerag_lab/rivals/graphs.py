@@ -24,8 +24,11 @@ def _graph(promoter: Promoter, pool: Pool, k: int, mode: Mode) -> Graph:
 
 
 class Linking:
-    """GraphRAG-style candidate linking: start at the best-ranked unit, then always take the unit with the
-    most links to those taken. Links count alike; where none is left, the retriever's order goes on."""
+    """GraphRAG-style candidate linking.
+
+    Start at the best-ranked unit, then always take the unit with the most links to those taken. Links count
+    alike; where none is left, the retriever's order goes on.
+    """
 
     name = "linking"
 
@@ -73,7 +76,7 @@ class PersonalisedPageRank:
         self.promoter = Promoter(strategy="formula")
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:
-        """The k units with the most mass; ties go to the better ranked."""
+        """Return the k units with the most mass; ties go to the better ranked."""
         if not pool.candidates:
             return Selection((), ())
         graph = _graph(self.promoter, pool, k, mode)

@@ -19,7 +19,7 @@ __all__ = ["MMR", "AdaptiveK", "CrossEncoder"]
 
 
 def scores_of(pool: Pool) -> NDArray[np.float64]:
-    """The retriever's scores, min-max normalised; by rank where it gives none."""
+    """Return the retriever's scores, min-max normalised; by rank where it gives none."""
     given = [unit.score for unit in pool.candidates]
     if any(score is None for score in given):
         raw = -np.arange(len(given), dtype=np.float64)
@@ -30,7 +30,7 @@ def scores_of(pool: Pool) -> NDArray[np.float64]:
 
 
 def similarities(pool: Pool) -> NDArray[np.float64]:
-    """Unit to unit: cosine of their vectors, or Jaccard of their tokens where a retriever has none."""
+    """Return how alike units are: the cosine of their vectors, or Jaccard of their tokens without vectors."""
     units = pool.candidates
     if units and all(unit.vector is not None for unit in units):
         rows = np.stack([np.asarray(unit.vector, dtype=np.float64) for unit in units])
@@ -52,8 +52,10 @@ def _pick(units: Sequence[Candidate], places: Sequence[int], core: int | None = 
 
 
 class MMR:
-    """Maximal marginal relevance: repeatedly the unit with the best λ·relevance − (1 − λ)·max similarity
-    to those chosen."""
+    """Maximal marginal relevance.
+
+    Repeatedly the unit with the best λ·relevance − (1 − λ)·max similarity to those chosen.
+    """
 
     def __init__(self, balance: float = 0.5) -> None:
         if not 0.0 <= balance <= 1.0:
@@ -103,7 +105,7 @@ class CrossEncoder:
         self.model: Any = library.CrossEncoder(model)
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:  # noqa: ARG002
-        """The k best by the model's score."""
+        """Return the k best by the model's score."""
         if not pool.candidates:
             return Selection((), ())
         pairs = [(pool.question, unit_text(unit)) for unit in pool.candidates]

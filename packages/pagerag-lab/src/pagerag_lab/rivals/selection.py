@@ -43,7 +43,9 @@ class Selector(Protocol):
 
     name: str
 
-    def select(self, pool: Pool, k: int, mode: Mode) -> Selection: ...
+    def select(self, pool: Pool, k: int, mode: Mode) -> Selection:
+        """Return the chosen units of the pool."""
+        ...
 
 
 class Promoted:
@@ -98,7 +100,7 @@ class Plain:
         self.name = "plain" if size is None else f"plain:{size}"
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:  # noqa: ARG002
-        """The first k."""
+        """Return the first k."""
         context = _ids(pool.candidates[:k])
         return Selection(core=context[: self.size], context=context)
 
@@ -110,7 +112,7 @@ def _ids(units: Sequence[Candidate]) -> tuple[str, ...]:
 def selector(
     name: str, *, ablate: Sequence[str] = (), explain: bool = False, support: str | None = None
 ) -> Selector:
-    """The selector of this name (see above)."""
+    """Return the selector of this name (see above)."""
     if name in PROMOTIONS:
         strategy = None if name == "default" else name
         return Promoted(strategy, ablate=ablate, explain=explain, support=support)

@@ -62,7 +62,8 @@ class RunConfig:
             raise InputError(f"--read is {self.read!r}; one of: auto, core, filled")
         if self.support not in (None, "default") and not Path(str(self.support)).is_dir():
             raise InputError(
-                f"there is no support encoder {self.support!r}; say default for ours, or name a folder of models"
+                f"there is no support encoder {self.support!r}; say default for ours, "
+                "or name a folder of models"
             )
         if one.format == "beir" and self.corpus is None:
             object.__setattr__(self, "corpus", self.data)
@@ -75,7 +76,7 @@ class RunConfig:
             raise InputError("--noise is for per-question pools; an open corpus brings its own distractors")
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy. Files are named without their folder: the data's hash says which they are."""
+        """Return a JSON-able copy; files are named without their folder, their hashes say which they are."""
         values = asdict(self)
         values["data"] = Path(self.data).name
         values["ablate"] = list(self.ablate)

@@ -151,7 +151,7 @@ def _index(corpus: Path, store: Path) -> None:
         files, made = Path(place) / "files", Path(place) / "store"
         files.mkdir()
         unpack(corpus / ARCHIVE, files)
-        # By the command, in a process of its own: what is measured is what a user gets, default settings and all.
+        # By the command, in a process of its own: what is measured is what a user gets by default.
         words = ["index", str(files), "--relative-to", str(files), "--store", str(made), "--json"]
         done = subprocess.run(
             [sys.executable, "-c", "import sys; from pagerag.cli import main; sys.exit(main())", *words],
@@ -251,7 +251,7 @@ class DocumentsWorker:
         return _Pipelines(self._stores[corpus], self.task)
 
     def rows(self, items: Sequence[DocumentQuestion]) -> list[Row]:
-        """Return one row per question; one that fails is a row with its error, nothing found, nothing said."""
+        """Return one row per question; one that fails is a row with its error, and nothing found."""
         return [self.row(item) for item in items]
 
     def row(self, item: DocumentQuestion) -> Row:

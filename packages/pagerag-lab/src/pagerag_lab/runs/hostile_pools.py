@@ -1,8 +1,8 @@
 """Pools that should teach caution: another question's context, and one gold passage many times over.
 
-Both are made from a HotpotQA file. *Other*: the question is asked of the units of the next question's context,
-which hold nothing of its evidence. *Copies*: the question's own documents, and four near-copies of the gold
-document that ranks first, each changed in a few characters; a copy counts as what it is a copy of.
+Both are made from a HotpotQA file. *Other*: the question is asked of the units of the next question's
+context, which hold nothing of its evidence. *Copies*: the question's own documents, and four near-copies of
+the gold document that ranks first, each changed in a few characters; a copy counts as what it is a copy of.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["HostilePoolsTask", "near_copies"]
 COPIES = 4
 MODES: tuple[Mode, ...] = ("sentence", "document")
 COPIED = ("none", "other documents", "same document")
-"""No copies; copies in documents of their own; copies that say they belong to the document of the original."""
+"""No copies; copies in documents of their own; copies that name the document of the original."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class CachedReader:
         return "core" if getattr(self.inner, "prefers", "filled") == "core" else "filled"
 
     def read(self, question: str, context: Sequence[Candidate]) -> str:
-        """The short answer."""
+        """Return the short answer."""
         content = [
             getattr(self.inner, "identity", self.name),
             question,
@@ -56,6 +56,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {"extractive": {"least_confidence": 0.0, "
 
 @cache
 def make_reader(name: str) -> CachedReader:
-    """The reader of this name, with its answers cached; another model or prompt has another cache."""
+    """Return the reader of this name, with its answers cached; another model or prompt has another cache."""
     file = cache_folder("answers") / f"{name.replace('/', '_')}-{reader_hash()}.sqlite"
     return CachedReader(reader(name, **_OPTIONS.get(name, {})), ResponseCache(file))

@@ -151,7 +151,7 @@ def _mean(values: list[float]) -> float:
 
 
 def read_rows(folder: str | os.PathLike[str]) -> Iterator[Row]:
-    """The rows of a finished run's predictions.jsonl, one at a time."""
+    """Yield the rows of a finished run's predictions.jsonl, one at a time."""
     file = Path(folder) / "predictions.jsonl"
     if not file.is_file():
         raise FormatError("there is no finished run here; pagerag evaluate --out makes one", file=file)
@@ -164,7 +164,7 @@ def read_rows(folder: str | os.PathLike[str]) -> Iterator[Row]:
 
 
 def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The result.json of a finished run."""
+    """Return the result.json of a finished run."""
     file = Path(folder) / "result.json"
     if not file.is_file():
         raise FormatError("there is no finished run here; pagerag evaluate --out makes one", file=file)

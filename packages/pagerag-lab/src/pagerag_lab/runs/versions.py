@@ -106,7 +106,7 @@ def _version(name: str) -> str | None:
 
 @cache
 def models_hash() -> str | None:
-    """The manifest of the small models' package, which has the hash of each; None when it is not installed."""
+    """Return the hash of the small models' manifest; None when their package is not installed."""
     found = find_spec("pagerag_models")
     if found is None or found.origin is None:
         return None
@@ -156,7 +156,7 @@ def _files_hash(product: tuple[str, ...], lab: tuple[str, ...]) -> str:
 
 @cache
 def git_commit() -> str | None:
-    """The commit of the checkout that the package runs from; None when it is installed from a wheel."""
+    """Return the commit of the checkout that the package runs from; None when it came from a wheel."""
     folder = Path(pagerag.__file__).parent
     if not any((parent / ".git").exists() for parent in folder.parents):
         return None

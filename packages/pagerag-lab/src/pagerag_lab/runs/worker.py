@@ -32,7 +32,7 @@ __all__ = ["Worker", "measures"]
 
 
 def measures(config: RunConfig) -> tuple[Measure, ...]:
-    """What a run measures, in the order of its result."""
+    """Return what a run measures, in the order of its result."""
     support = (SupF1, SupEM, SupPrecision, SupRecall)
     cutoffs = sorted({1, 2, 3, 5, config.k})
     listed = [measure[which] for which in ("core", "filled") for measure in support]
@@ -62,7 +62,7 @@ class Worker:
         return [self.row(question) for question in questions]
 
     def row(self, question: Question) -> dict[str, Any]:
-        """The question's row of predictions.jsonl."""
+        """Return the question's row of predictions.jsonl."""
         gold = self._gold(question)
         row: dict[str, Any] = {
             "id": question.id,
