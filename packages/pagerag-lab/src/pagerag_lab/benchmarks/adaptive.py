@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import Promoter
-from pagerag.models import support_encoder
 from pagerag.protocols import Encoder
 from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
 from pagerag.units import Candidate, Pool
 from pagerag_lab.benchmarks import corpora
+from pagerag_lab.rivals.selection import named_support
 
 K = 5
 
@@ -159,7 +159,7 @@ def main() -> None:
     measure(
         f"{corpus.name}, {what}, {arguments.encoder}, pool {arguments.pool}",
         tasks,
-        Promoter(support=support_encoder() if arguments.support else None),
+        Promoter(support=named_support() if arguments.support else None),
         arguments.pool,
         Limits(rounds=arguments.rounds),
         vectors.seconds,

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Promoter
-from pagerag._files import write_atomic
 from pagerag.systems.formats import read_pools
 from pagerag.testing import ScriptedChat
 from pagerag.testing.chat import prompt_of
@@ -35,6 +34,7 @@ from pagerag.units import Pool
 from pagerag_lab.datasets.questions import Question
 from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.pools.retrievers import cached_encoder
+from pagerag_lab.product import write_atomic
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # read when litellm is imported
 K, POOL = 5, 20
@@ -145,7 +145,7 @@ def pools(system: str, questions: Sequence[Question], out: Path) -> Iterator[Poo
         corpus: dict[str, str] = {}
         for question in questions:
             for document in question.documents:
-                corpus.setdefault(document.title, document.text)
+                corpus.setdefault(document.title or document.id, document.text)
         started = time.perf_counter()
         folder = out / f"{system}-{len(questions)}-{os.getpid()}"
         with ScriptedChat(script, encoder=cached_encoder("minilm")) as chat:

@@ -171,17 +171,18 @@ def recall(store: LanceStore, questions: Sequence[str], encoder: Any, k: int = 2
 
 def latencies(
     store: LanceStore, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
-) -> dict[str, dict[str, float]]:
-    """Milliseconds by stage over the questions, after a few to warm up."""
+) -> dict[str, dict[str, Any]]:
+    """Return milliseconds by stage over the questions, after a few to warm up."""
     pipeline = PageRAG(store, retriever, reader=make_reader(reader), encoder=encoder)
     rows: list[dict[str, float]] = []
     for question in questions:
         row = _ask(pipeline, question)
         rows.append(row)
     rows = rows[WARM_UP:]
-    return {
+    measured: dict[str, dict[str, Any]] = {
         name: {"p50": _at(rows, name, 50), "p95": _at(rows, name, 95)} for name in rows[0] if name in rows[-1]
-    } | {"reader": {"name": pipeline.reader.name}}  # type: ignore[dict-item]
+    }
+    return measured | {"reader": {"name": pipeline.reader.name}}
 
 
 def installed(reader: str) -> bool:
@@ -226,8 +227,8 @@ def show(result: dict[str, Any], report: IngestReport) -> None:
     )
     if result["ingest"]:
         rates: Callable[[str], float] = lambda stage: report.units / report.stages[stage]  # noqa: E731
-        cells = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
-        print(f"ingest, units/s: {' · '.join(cells)} · all {report.units / report.seconds:,.0f}")
+        shown = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
+        print(f"ingest, units/s: {' · '.join(shown)} · all {report.units / report.seconds:,.0f}")
     else:
         print("ingest: the store was there already")
     names = [name for name in next(iter(result["queries"].values())) if name != "reader"]

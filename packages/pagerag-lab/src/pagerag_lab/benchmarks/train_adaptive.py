@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._files import write_atomic
 from pagerag.promotion.trees import Trees
 from pagerag.retrieve import MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Frontier, Limits, probability
 from pagerag.retrieve.paths import Readings
 from pagerag_lab.benchmarks import corpora
+from pagerag_lab.product import write_atomic
 from pagerag_lab.tune.boosting import Growth, boost, to_trees
 
 # corpus, encoder, with titles, from question, to question

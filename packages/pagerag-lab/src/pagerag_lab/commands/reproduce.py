@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the experiments and print their tables."""
     from dataclasses import replace
 
-    from pagerag._files import write_atomic
+    from pagerag_lab.product import write_atomic
     from pagerag_lab.reproduce import Bench, Limits, reproduce
     from pagerag_lab.runs.benchmark import Workers
 

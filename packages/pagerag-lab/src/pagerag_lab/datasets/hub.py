@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag_lab.datasets.records import Record
+from pagerag_lab.product import need
 
 __all__ = ["PREFIX", "hub_fingerprint", "hub_records"]
 

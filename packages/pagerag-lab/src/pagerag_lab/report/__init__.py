@@ -10,9 +10,9 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from pagerag._files import write_atomic
 from pagerag.errors import InputError, PageRAGError
 from pagerag_lab.metrics.statistics import Comparison, compare
+from pagerag_lab.product import write_atomic
 from pagerag_lab.report.page import page
 from pagerag_lab.runs.results import Row, read_result, read_rows
 

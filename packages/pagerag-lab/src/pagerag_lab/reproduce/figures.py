@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pagerag._extras import need
-from pagerag._files import write_atomic
+from pagerag_lab.product import need, write_atomic
 
 __all__ = ["bars", "heat_map", "lines", "reliability"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Promoter
-from pagerag._files import write_atomic
 from pagerag.errors import FormatError, InputError, MissingExtraError, StoreError, WeightsError
 from pagerag.units import Mode
 from pagerag_lab.datasets.registry import DATASETS, Dataset, dataset
 from pagerag_lab.metrics.statistics import average
+from pagerag_lab.product import write_atomic
 from pagerag_lab.reproduce.tables import Table
 from pagerag_lab.runs.benchmark import BenchmarkTask
 from pagerag_lab.runs.config import RunConfig

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.text import tokenize
 from pagerag.units import Candidate, Mode, Pool
 from pagerag_lab.pools.rankers import unit_text
+from pagerag_lab.product import need
 from pagerag_lab.rivals.selection import Selection
 
 __all__ = ["MMR", "AdaptiveK", "CrossEncoder"]

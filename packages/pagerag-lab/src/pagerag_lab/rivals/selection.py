@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pagerag.errors import InputError
+from pagerag.protocols import SupportEncoder
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["PROMOTIONS", "Promoted", "Selection", "Selector", "selector"]
+__all__ = ["PROMOTIONS", "Promoted", "Selection", "Selector", "named_support", "selector"]
 
 PROMOTIONS = ("default", "learned", "formula")
 
@@ -66,7 +67,7 @@ class Promoted:
         if strategy is not None:
             options["strategy"] = strategy
         if support is not None:
-            options["support"] = _support(support)
+            options["support"] = named_support(support)
         self.promoter = Promoter(**options)
         self.explain = explain
 
@@ -83,11 +84,13 @@ class Promoted:
         )
 
 
-def _support(name: str) -> Any:
-    from pagerag._extras import need
+def named_support(name: str = "default") -> SupportEncoder:
+    """Return our support encoder (``default``), or the one whose files lie in a folder, with one thread."""
+    from pagerag_lab.product import need
 
     models = need("pagerag.models", "pagerag-models", "models", "the support encoder")
-    return models.support_encoder(folder=None if name == "default" else name, threads=1)
+    made: SupportEncoder = models.support_encoder(folder=None if name == "default" else name, threads=1)
+    return made
 
 
 class Plain:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Candidate, PageRAG, Promoter, Settings
-from pagerag._files import sha256_file, write_atomic
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.retrieve.encoders import cache_folder
 from pagerag.units import Pool
@@ -36,6 +35,8 @@ from pagerag_lab.datasets.document_sets import (
     unpack,
 )
 from pagerag_lab.metrics.quotes import ContextText, abstains, fact_found, says_nothing
+from pagerag_lab.product import sha256_file, write_atomic
+from pagerag_lab.rivals.selection import named_support
 from pagerag_lab.runs.engine import Row, Say
 from pagerag_lab.runs.versions import describe, index_hash
 
@@ -227,11 +228,7 @@ class _Pipelines:
         }
 
 
-@lru_cache(maxsize=1)
-def _support() -> Any:
-    from pagerag.models import support_encoder
-
-    return support_encoder(threads=1)
+_support = lru_cache(maxsize=1)(named_support)
 
 
 class DocumentsWorker:

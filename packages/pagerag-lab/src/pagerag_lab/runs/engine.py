@@ -26,8 +26,8 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Protocol
 
-from pagerag._files import write_atomic
 from pagerag.errors import InputError, PageRAGError
+from pagerag_lab.product import write_atomic
 
 __all__ = ["OtherRunError", "Progress", "Row", "Say", "Task", "TaskWorker", "Workers", "execute"]
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from pagerag._files import write_atomic
 from pagerag.errors import InputError
 from pagerag.units import Candidate, Mode
 from pagerag_lab.datasets.questions import Question
 from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.pools.retrievers import ranker
+from pagerag_lab.product import write_atomic
 from pagerag_lab.rivals.selection import selector
 from pagerag_lab.runs.engine import Row
 from pagerag_lab.runs.pool_sets import ordered_pool

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from pagerag._files import write_atomic
 from pagerag.errors import InputError
 from pagerag.units import Candidate, Pool
 from pagerag_lab.datasets.pool_sets import PoolQuestion, pool_files, pool_set_name, read_pool_sets
@@ -26,6 +25,7 @@ from pagerag_lab.metrics.calibration import ReliabilityBin, calibration_error, r
 from pagerag_lab.metrics.statistics import auroc
 from pagerag_lab.pools.rankers import Ranker, top
 from pagerag_lab.pools.retrievers import ranker
+from pagerag_lab.product import write_atomic
 from pagerag_lab.rivals.selection import Selection, selector
 from pagerag_lab.runs.engine import Row
 from pagerag_lab.runs.versions import describe

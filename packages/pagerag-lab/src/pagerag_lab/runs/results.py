@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagerag._files import sync_folder, write_atomic
 from pagerag.errors import FormatError
 from pagerag_lab.datasets.registry import dataset
 from pagerag_lab.metrics.statistics import bootstrap_many, compare_many
+from pagerag_lab.product import sync_folder, write_atomic
 from pagerag_lab.runs.config import RunConfig
 
 __all__ = ["SCHEMA", "finish", "read_result", "read_rows"]

@@ -14,9 +14,9 @@ from typing import Any
 
 import pagerag
 import pagerag_lab
-from pagerag._files import sha256_file
 from pagerag.errors import FormatError, PageRAGError
 from pagerag_lab.datasets.hub import PREFIX, hub_fingerprint
+from pagerag_lab.product import sha256_file
 from pagerag_lab.runs.config import RunConfig
 
 __all__ = [

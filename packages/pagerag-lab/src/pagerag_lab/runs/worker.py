@@ -23,10 +23,10 @@ from pagerag_lab.metrics.measures import (
     SupRecall,
     ceiling,
 )
-from pagerag_lab.pools.sources import PooledContexts, source
 from pagerag_lab.rivals.selection import Plain, Selection, selector
 from pagerag_lab.runs.config import RunConfig
 from pagerag_lab.runs.reading import CachedReader, make_reader
+from pagerag_lab.runs.sources import PooledContexts, source
 
 __all__ = ["Worker", "measures"]
 

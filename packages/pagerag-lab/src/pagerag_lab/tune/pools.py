@@ -17,7 +17,7 @@ from pagerag_lab.datasets.corpora import pooled_corpus
 from pagerag_lab.datasets.questions import Document, Question
 from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.pools.rankers import DenseRanker, Pools
-from pagerag_lab.pools.sources import Noisy, OwnContext
+from pagerag_lab.runs.sources import Noisy, OwnContext
 
 __all__ = ["TRAIN_FILES", "LabelledPool", "labelled_pools", "small", "twin", "without"]
 
