@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         limit=args.limit,
         strategy=args.strategy,
         ablate=tuple(args.ablate),
-        support=args.support,
+        support=_support(args),
         reader=args.reader,
         read=args.read,
         corpus=args.corpus,
@@ -145,7 +145,7 @@ def _run_pools(args: argparse.Namespace) -> int:
         data=os.fspath(args.data),
         retriever=args.retriever,
         strategy=args.strategy,
-        support=args.support,
+        support=_support(args),
         pool=args.pool,
         k=args.k,
         limit=args.limit,
@@ -190,6 +190,11 @@ def _run_documents(args: argparse.Namespace) -> int:
         print("\n".join(table.to_markdown() for table in document_tables(result)))
         note(f"written: {args.out}/result.json, predictions.jsonl")
     return PARTIAL if result["errors"] else OK
+
+
+def _support(args: argparse.Namespace) -> str | None:
+    """Return the support encoder that was named; ``none`` is the same as naming none."""
+    return None if args.support in (None, "none") else str(args.support)
 
 
 def _refuse(args: argparse.Namespace, dataset: str, options: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.hostile_pools import HostilePoolsTask
 from pagerag_lab.runs.pool_sets import PoolSetsTask
 
-__all__ = ["METHODS", "ORDERS", "breadth", "sets_table"]
+__all__ = ["METHODS", "ORDERS", "breadth_experiment", "sets_table"]
 
 ORDERS = ("bm25", "minilm")
 
@@ -58,24 +58,24 @@ COLUMNS = (
 )
 
 
-def breadth(bench: Bench) -> list[Table]:
+def breadth_experiment(bench: Bench) -> list[Table]:
     """Run every method on every set and return the tables: two of sets, one that sums them up."""
     folder = bench.data / "wide" / "dev"
+    limit = bench.limits.slow if bench.limits.is_quick else bench.limits.main
     if not folder.is_dir():
         raise FormatError("the sets of the breadth suite are not here; check --data", file=folder)
     tables: list[Table] = []
     summaries: list[list[Cell]] = []
-    for order in ORDERS:
+    for order in ORDERS[:1] if bench.limits.is_quick else ORDERS:
         results = {
             label: bench.execute(
-                PoolSetsTask(
-                    str(folder), retriever=order, strategy=strategy, support=support, limit=bench.limits.main
-                ),
-                _slug("breadth", order, label, bench.limits.main),
+                PoolSetsTask(str(folder), retriever=order, strategy=strategy, support=support, limit=limit),
+                _slug("breadth", order, label, limit),
             )
             for label, (strategy, support) in METHODS.items()
         }
-        table = sets_table(results, order=order, command=f"pagerag reproduce breadth --data {bench.data}")
+        command = f"pagerag reproduce breadth --data {bench.data}{bench.options}"
+        table = sets_table(results, order=order, command=command)
         tables.append(bench.write(table))
         for label, result in results.items():
             hostile = _hostile(bench, order, label)

@@ -11,7 +11,7 @@ from pagerag_lab.reproduce.tables import Cell, Table
 from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.documents import PLAIN, POOLS, DocumentsTask, index_corpora
 
-__all__ = ["document_tables", "documents"]
+__all__ = ["document_tables", "documents_experiment"]
 
 ANSWERABLE = tuple(kind for kind in KINDS if kind != "unanswerable")
 PLAIN_SEARCHES = ("plain BM25", "plain hybrid")
@@ -20,7 +20,7 @@ PLAIN_SEARCHES = ("plain BM25", "plain hybrid")
 Result = Mapping[str, Any]
 
 
-def documents(bench: Bench) -> list[Table]:
+def documents_experiment(bench: Bench) -> list[Table]:
     """Index the dev corpora, ask their questions and return the tables."""
     folder = bench.data / "documents" / "dev"
     if not folder.is_dir():

@@ -11,12 +11,12 @@ from pagerag_lab.reproduce.paper import NOISE
 from pagerag_lab.reproduce.tables import Cell, Table
 from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["noise"]
+__all__ = ["noise_experiment"]
 
 LEVELS = (0, 5, 10, 20)
 
 
-def noise(bench: Bench) -> list[Table]:
+def noise_experiment(bench: Bench) -> list[Table]:
     """Sup F1 of the core, the filled context and the plain top five at each level, and what each loses."""
     rows: list[list[Cell]] = []
     rules: list[int] = []

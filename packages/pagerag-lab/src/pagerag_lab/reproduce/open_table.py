@@ -8,12 +8,12 @@ from pagerag_lab.datasets.registry import DATASETS
 from pagerag_lab.reproduce.tables import Cell, Table
 from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["open_table"]
+__all__ = ["open_experiment"]
 
 
-def open_table(bench: Bench) -> list[Table]:
+def open_experiment(bench: Bench) -> list[Table]:
     """Return passage recall and Sup F1 on 2Wiki's corpus and on all contexts of HotpotQA and MuSiQue dev."""
-    quick = bench.limits.chat == 0
+    quick = bench.limits.is_quick
     tables = []
     for label, settings in _settings(bench, quick):
         # MiniLM over all HotpotQA contexts would take longer than all other experiments together.

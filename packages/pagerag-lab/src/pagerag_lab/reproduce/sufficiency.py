@@ -17,7 +17,7 @@ from pagerag_lab.pools.retrievers import ranker
 from pagerag_lab.reproduce.tables import Cell, Table
 from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["sufficiency", "twins"]
+__all__ = ["sufficiency_experiment", "twins"]
 
 
 def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20) -> tuple[Pool, Pool] | None:
@@ -35,7 +35,7 @@ def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20)
     return replace(pool, candidates=pool.candidates[:size]), replace(pool, candidates=rest)
 
 
-def sufficiency(bench: Bench) -> list[Table]:
+def sufficiency_experiment(bench: Bench) -> list[Table]:
     """AUROC of ``sufficiency`` between the two, for each dataset and strategy."""
     rows: list[list[Cell]] = []
     rules: list[int] = []

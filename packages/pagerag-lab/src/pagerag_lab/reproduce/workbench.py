@@ -38,9 +38,14 @@ class Limits:
     chat: int = 15
     cases: int = 3
 
+    @property
+    def is_quick(self) -> bool:
+        """Tell whether this is a first look, which leaves slow parts out."""
+        return self.chat == 0
+
     @classmethod
     def quick(cls) -> Limits:
-        """For a first look in a few minutes."""
+        """Return the limits of a first look in a few minutes."""
         return cls(main=40, side=30, answers=20, slow=20, chat=0, cases=1)
 
 
