@@ -20,12 +20,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from pagerag._extras import need
 from pagerag.errors import EndpointError, ReaderTimeoutError, SettingsError
 from pagerag.read.cache import ResponseCache, cache_key
 from pagerag.read.endpoint import explain_status, headers
 from pagerag.read.retry import RETRIED_STATUS, RetryPolicy, retry_after
 from pagerag.settings import ChatSettings
-from pagerag_lab.product import need
 
 __all__ = ["Chat", "EndpointChat", "LocalChat", "Message", "Reply", "all_replies", "json_in", "user"]
 
