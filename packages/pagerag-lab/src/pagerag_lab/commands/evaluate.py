@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_pools(args: argparse.Namespace) -> int:
     """Run over questions with their own pools, then print one row per set."""
-    from pagerag_lab.reproduce.breadth import sets_table
+    from pagerag_lab.reproduce.breadth import sets_table, summary_table
     from pagerag_lab.runs.engine import execute
     from pagerag_lab.runs.pool_sets import PoolSetsTask
 
@@ -158,7 +158,9 @@ def _run_pools(args: argparse.Namespace) -> int:
     if args.json:
         print_json(result)
     else:
-        print(sets_table({args.strategy: result}).to_markdown())
+        label = args.strategy if task.support is None else f"{args.strategy} + support"
+        print(sets_table({label: result}).to_markdown())
+        print(summary_table({label: result}).to_markdown())
         note(f"written: {args.out}/result.json, predictions.jsonl")
     return PARTIAL if result["errors"] else OK
 

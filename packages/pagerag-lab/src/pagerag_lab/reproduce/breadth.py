@@ -19,7 +19,7 @@ from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.hostile_pools import HostilePoolsTask
 from pagerag_lab.runs.pool_sets import PoolSetsTask
 
-__all__ = ["METHODS", "ORDERS", "breadth_experiment", "sets_table"]
+__all__ = ["METHODS", "ORDERS", "breadth_experiment", "sets_table", "summary_table"]
 
 ORDERS = ("bm25", "minilm")
 
@@ -196,6 +196,10 @@ SUMMARY = (
 )
 
 
+SUMMED = 10
+"""How many of these columns are over the sets; those behind them are over HotpotQA pools."""
+
+
 def worse_than_plain(figures: Result) -> list[str]:
     """Return the measures in which a set is more than half a point below the plain order."""
     if "plain" not in figures:
@@ -230,6 +234,16 @@ def _summary(result: Result) -> list[Cell]:
             for name in ("scores", "sufficiency_pool", "sufficiency_context")
         ),
     ]
+
+
+def summary_table(results: Mapping[str, Result]) -> Table:
+    """Return one row per method over all sets of its run."""
+    return Table(
+        name="pools-summary",
+        title="Summed up over the sets",
+        columns=SUMMARY[1 : 2 + SUMMED],
+        rows=[[label, *_summary(result)] for label, result in results.items()],
+    )
 
 
 def _hostile_cells(found: Result | None) -> list[Cell]:
