@@ -6,7 +6,8 @@
 For each corpus: passage recall@5 and full recall@5 (all gold passages among five) of the plain hybrid
 ranking, of the adaptive ranking, and of promotion in document mode on each of the two pools; how often
 the pool holds all gold; and the time a question takes. Corpora: the open 2Wiki pair, all HotpotQA dev
-contexts as one corpus, each of them without titles, and the questions' own contexts (``--pools``).
+contexts or MuSiQue dev paragraphs as one corpus, each of them without titles, and the questions' own
+contexts (``--pools``). ``--support`` promotes with the support encoder.
 Embeddings are cached; the times include encoding the question.
 """
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pagerag import Promoter
 from pagerag.protocols import Encoder
@@ -26,6 +28,7 @@ from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
 from pagerag.units import Candidate, Pool
 from pagerag_lab.benchmarks import corpora
+from pagerag_lab.rivals.selection import named_support
 
 K = 5
 
@@ -42,6 +45,7 @@ class Row:
     seconds: list[float] = field(default_factory=list)
 
     def add(self, asked: corpora.Asked, top: Sequence[Candidate], pool: Pool, seconds: float) -> None:
+        """Count one question."""
         self.kinds.append(asked.kind)
         self.recall.append(share(asked.gold, top[:K]))
         self.pool_recall.append(share(asked.gold, pool.candidates))
@@ -49,16 +53,19 @@ class Row:
         self.seconds.append(seconds)
 
     def line(self, kind: str | None) -> str:
+        """Return the table's row for a kind of question, or for all."""
         here = [i for i, one in enumerate(self.kinds) if kind in (None, one)]
         recall, whole = np.array(self.recall)[here], np.array(self.pool_recall)[here]
         return (
             f"| {self.name} | {kind or 'all'} | {len(here)} | {100 * recall.mean():.1f} | "
             f"{100 * (recall == 1).mean():.1f} | {100 * (whole == 1).mean():.1f} | "
-            f"{np.array(self.sizes)[here].mean():.1f} | {1000 * np.median(np.array(self.seconds)[here]):.0f} |"
+            f"{np.array(self.sizes)[here].mean():.1f} | "
+            f"{1000 * np.median(np.array(self.seconds)[here]):.0f} |"
         )
 
 
 def share(gold: frozenset[str], units: Sequence[Candidate]) -> float:
+    """Return the share of the gold ids that is among the units."""
     return len(gold & {unit.id for unit in units}) / len(gold)
 
 
@@ -79,10 +86,12 @@ class Remembered:
         self.seconds = float(np.median(took))
         self.vectors = dict(zip(questions, inner.encode_queries(questions), strict=True))
 
-    def encode_queries(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return the vectors that were made beforehand."""
         return np.stack([self.vectors[text] for text in texts])
 
-    def encode_passages(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Encode passages."""
         return self.inner.encode_passages(texts)
 
 
@@ -94,6 +103,7 @@ def measure(
     limits: Limits,
     encode_seconds: float,
 ) -> list[Row]:
+    """Ask every question in each of the four ways and print the rows."""
     rows = [Row(what) for what in ("hybrid", "hybrid → promotion", "adaptive", "adaptive → promotion")]
     adaptive: dict[int, AdaptiveRetriever] = {}
     for asked, corpus in tasks:
@@ -122,6 +132,7 @@ def measure(
 
 
 def main() -> None:
+    """Measure one corpus and print its table."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--data", type=Path, required=True)
@@ -129,6 +140,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--no-titles", action="store_true", help="take every title away")
     parser.add_argument("--pools", action="store_true", help="the questions' own contexts, not one corpus")
+    parser.add_argument("--support", action="store_true", help="promote with the support encoder")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--pool", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=Limits().rounds)
@@ -147,7 +159,7 @@ def main() -> None:
     measure(
         f"{corpus.name}, {what}, {arguments.encoder}, pool {arguments.pool}",
         tasks,
-        Promoter(),
+        Promoter(support=named_support() if arguments.support else None),
         arguments.pool,
         Limits(rounds=arguments.rounds),
         vectors.seconds,

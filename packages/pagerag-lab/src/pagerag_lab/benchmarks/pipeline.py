@@ -1,15 +1,15 @@
 """How fast documents go into a store and answers come out, stage by stage.
 
-    python -m pagerag_lab.benchmarks.pipeline [--data DIR] [--sizes 6119 100000] [--questions N] [--encoder NAME]
-                                  [--reader NAME] [--other NAME ...] [--keep DIR] [--json FILE]
+    python -m pagerag_lab.benchmarks.pipeline [--data DIR] [--sizes 6119 100000] [--questions N]
+        [--encoder NAME] [--reader NAME] [--other NAME ...] [--keep DIR] [--json FILE]
 
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes repeat it with other names in it, the
 same way every time. Questions are those of the open dev file; they are timed, not scored. ``hybrid`` is
 one search, ``adaptive`` follows what it finds. ``CPU`` is processor time of all threads: on a busy machine
 the wall clock also counts the neighbours. All questions are read by the evidence reader, which takes no time
 to speak of; the time to the first words is taken on ten of them with the readers of ``--other`` that are
-installed (the default reader and SmolLM2 unless told). ``--keep`` leaves the stores in a folder, and uses them
-again.
+installed (the default reader and SmolLM2 unless told). ``--keep`` leaves the stores in a folder, and uses
+them again.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ STAGES = ("read", "analyse", "encode", "write", "optimise")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Measure every size and print a table."""
     options = _options(argv)
     corpus = options.data / "2wikimultihopqa" / "open_corpus.jsonl"
     if not corpus.is_file():
@@ -119,7 +120,7 @@ def _questions(file: Path, count: int) -> list[str]:
 
 
 def write_corpus(corpus: Path, file: Path, size: int) -> None:
-    """The first passages are the corpus; the others are made from it (``expanded``)."""
+    """Write a corpus of this size: the passages of the data, then others made from them (``expanded``)."""
     with corpus.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     with file.open("w", encoding="utf-8") as out:
@@ -170,20 +171,22 @@ def recall(store: LanceStore, questions: Sequence[str], encoder: Any, k: int = 2
 
 def latencies(
     store: LanceStore, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
-) -> dict[str, dict[str, float]]:
-    """Milliseconds by stage over the questions, after a few to warm up."""
+) -> dict[str, dict[str, Any]]:
+    """Return milliseconds by stage over the questions, after a few to warm up."""
     pipeline = PageRAG(store, retriever, reader=make_reader(reader), encoder=encoder)
     rows: list[dict[str, float]] = []
     for question in questions:
         row = _ask(pipeline, question)
         rows.append(row)
     rows = rows[WARM_UP:]
-    return {
+    measured: dict[str, dict[str, Any]] = {
         name: {"p50": _at(rows, name, 50), "p95": _at(rows, name, 95)} for name in rows[0] if name in rows[-1]
-    } | {"reader": {"name": pipeline.reader.name}}  # type: ignore[dict-item]
+    }
+    return measured | {"reader": {"name": pipeline.reader.name}}
 
 
 def installed(reader: str) -> bool:
+    """Tell whether a reader can be made here."""
     try:
         make_reader(reader)
     except MissingExtraError as missing:
@@ -215,6 +218,7 @@ def _at(rows: Sequence[dict[str, float]], name: str, share: float) -> float:
 
 
 def show(result: dict[str, Any], report: IngestReport) -> None:
+    """Print one corpus size's figures."""
     stats = result["store"]
     print(
         f"\n{stats['units']:,} units of {result['passages']:,} passages · {result['encoder']}, "
@@ -223,8 +227,8 @@ def show(result: dict[str, Any], report: IngestReport) -> None:
     )
     if result["ingest"]:
         rates: Callable[[str], float] = lambda stage: report.units / report.stages[stage]  # noqa: E731
-        cells = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
-        print(f"ingest, units/s: {' · '.join(cells)} · all {report.units / report.seconds:,.0f}")
+        shown = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
+        print(f"ingest, units/s: {' · '.join(shown)} · all {report.units / report.seconds:,.0f}")
     else:
         print("ingest: the store was there already")
     names = [name for name in next(iter(result["queries"].values())) if name != "reader"]
