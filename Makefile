@@ -11,7 +11,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends lint types doors unit clean
+.PHONY: help demo bench tune test test-backends lint types doors unit fuzz clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -45,6 +45,11 @@ doors: $(VENV)/.dev ## imports go one way
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
+
+FUZZ ?= 100000
+
+fuzz: $(VENV)/.dev ## FUZZ generated inputs of promote (100000): only our own errors, every bound kept
+	PAGERAG_FUZZ_INPUTS=$(FUZZ) $(BIN)/python -m pytest tests/promotion/test_fuzz.py --timeout 7200
 
 test: lint types doors unit ## everything CI checks
 
