@@ -146,13 +146,52 @@ def test_promote_prints_json_text_and_explanations(pools, capsys):
 
 def test_promote_names_the_pools_it_cannot_use(tmp_path, capsys):
     file = tmp_path / "pools.jsonl"
-    empty = {"question": "Who?", "candidates": []}
-    file.write_text("".join(json.dumps(pool) + "\n" for pool in (POOLS[0], empty)))
+    unusable = {"question": "  ", "candidates": ["a text"]}
+    file.write_text("".join(json.dumps(pool) + "\n" for pool in (POOLS[0], unusable)))
     code = main(["promote", str(file), "--json"])
     out, err = capsys.readouterr()
     assert code in {1, 3}
     assert "pools.jsonl" in err
     assert len(out.splitlines()) == 1
+
+
+def test_promote_keeps_the_line_of_an_empty_pool(tmp_path, capsys):
+    file, out = tmp_path / "pools.jsonl", tmp_path / "out.jsonl"
+    rows = [
+        {"question": "Who?", "candidates": []},
+        {
+            "question": "Where was Hans Zimmer born?",
+            "candidates": ["Hans Zimmer was born in Frankfurt.", " "],
+        },
+        {"question": "When?", "candidates": ["  "]},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["promote", str(file), "--out", str(out)]) == 0
+    written = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["question"] for row in written] == [row["question"] for row in rows]
+    assert [len(row["candidates"]) for row in written] == [0, 1, 0]
+    said = capsys.readouterr().err
+    assert "2 of 3 pools are empty" in said
+    assert "2 candidates have no text" in said
+    assert main(["promote", str(file), "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["state"] for one in told][::2] == ["insufficient", "insufficient"]
+    assert [len(one["context"]) for one in told] == [0, 1, 0]
+    assert main(["promote", str(file)]) == 0
+    assert "the pool is empty" in capsys.readouterr().out
+
+
+def test_promote_takes_fields_under_other_names(tmp_path, capsys):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(
+        json.dumps({"q": "Where was Hans Zimmer born?", "retrieved": ["Zimmer was born in Frankfurt."]})
+    )
+    assert main(["promote", str(file)]) == 1
+    assert "--field candidates=retrieved --field question=q" in capsys.readouterr().err
+    assert main(["promote", str(file), "--field", "candidates=retrieved", "--field", "question=q"]) == 0
+    assert "Frankfurt" in capsys.readouterr().out
+    assert main(["promote", str(file), "--field", "candidates"]) == 1
+    assert "--field takes FIELD=NAME" in capsys.readouterr().err
 
 
 def test_promote_lists_its_formats(capsys):

@@ -32,7 +32,8 @@ class PageRAGRanker(Adjustable):
     embeddings.
 
     Haystack 3 reads a stored pipeline back only from modules it is told to trust: either install
-    ``pagerag-haystack`` and use its class, or ``Pipeline.loads(text, allowed_modules=["pagerag.plugins.haystack"])``.
+    ``pagerag-haystack`` and use its class, or name this module in
+    ``Pipeline.loads(text, allowed_modules=["pagerag.plugins.haystack"])``.
     """
 
     def __init__(

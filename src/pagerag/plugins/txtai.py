@@ -34,7 +34,10 @@ class PageRAGSimilarity(Adjustable):
         self.stage = Stage(k=k, **settings)
 
     def __call__(self, queries: str | Sequence[str], other: int | Sequence[str] | None = None) -> Any:
-        """Return lists of ``{"id", "text", "score"}`` for ``(queries, limit)``, pairs for ``(query, texts)``."""
+        """Return lists of ``{"id", "text", "score"}`` for ``(queries, limit)``; pairs for ``(query, texts)``.
+
+        A pair is the place of a text and its score.
+        """
         if isinstance(queries, str):
             texts = list(other) if isinstance(other, Sequence) else []
             picked = self.stage.select(queries, [Unit(text) for text in texts], rest=True)

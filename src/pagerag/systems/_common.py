@@ -19,7 +19,7 @@ _LONGEST_TITLE = 200
 
 
 def expect(system: Any, name: str, package: str, tested: str) -> Any:
-    """The attribute ``name`` of ``system``, or a BackendError that says which release has it."""
+    """Return the attribute ``name`` of ``system``, or a BackendError that says which release has it."""
     found = getattr(system, name, None)
     if found is None:
         try:
@@ -75,7 +75,7 @@ def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
 
 
 def unique_ids(ids: Sequence[str]) -> list[str]:
-    """The ids, with ``#2``, ``#3`` … behind those that came before."""
+    """Return the ids, with ``#2``, ``#3`` … behind those that came before."""
     seen: dict[str, int] = {}
     taken = set(ids)
     unique = []
@@ -91,7 +91,7 @@ def unique_ids(ids: Sequence[str]) -> list[str]:
 
 
 def or_default(promoter: Promoter | None) -> Promoter:
-    """The promoter that was given, or one with the default weights, made when it is first needed."""
+    """Return the promoter that was given, or one with the default weights, made when it is first needed."""
     if promoter is not None:
         return promoter
     from pagerag import Promoter as Default
@@ -100,14 +100,14 @@ def or_default(promoter: Promoter | None) -> Promoter:
 
 
 def checked(k: int) -> int:
-    """The size of a pool, or an InputError."""
+    """Return the size of a pool, or an InputError."""
     if k < 1:
         raise InputError(f"a pool has at least one unit; k is {k}")
     return k
 
 
 def first(pool: Pool, k: int) -> Pool:
-    """The pool's first ``k`` units; relations keep the units that are left."""
+    """Return the pool's first ``k`` units; relations keep the units that are left."""
     if len(pool) <= k:
         return pool
     kept = pool.candidates[:k]
