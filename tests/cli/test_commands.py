@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -206,8 +207,26 @@ def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--reader", "evidence", "--keep", "kept", "--html", "demo.html"]) == 0
     out = capsys.readouterr().out
-    assert out.count("evidence path") == 3
+    assert out.count("evidence path") >= 3
     assert "3 of 3 right" in out
+    assert "What did a tram ticket in Barcelona cost in 1926?" in out
+    assert "(the documents do not say)" in out
+    for word in ("core", "fill", "evidence"):
+        assert re.search(rf"^  {word} +[a-z]", out, re.MULTILINE)
     assert (tmp_path / "demo.html").stat().st_size > 20_000
     assert main(["demo", "--reader", "evidence", "--keep", "kept", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["right"] == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["right"] == 3
+    assert len(told["results"]) == 4
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_the_demo_refuses_what_its_corpus_cannot_answer(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("lancedb")
+    pytest.importorskip("pagerag_models")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--reader", "extractive", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["right"] == 3
+    assert told["refused"] is True
