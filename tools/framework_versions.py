@@ -89,7 +89,7 @@ def try_version(framework: Framework, dist: str, resolution: str) -> tuple[str, 
         shared = ("test_contract.py", "test_recipes.py")
         tests = [f"tests/plugins/{name}" for name in (*framework.tests, *shared)]
         done = subprocess.run(
-            [python, "-m", "pytest", "-q", "-rf", *tests, "-k", _only(framework)],
+            [python, "-m", "pytest", "-rf", *tests, "-k", _only(framework)],
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -1,4 +1,7 @@
-"""The built wheels, installed where no checkout is: what a stranger gets. ``make test-dist`` builds them."""
+"""The built wheels, installed where no checkout is: what a stranger gets. ``make test-dist`` builds them.
+
+``PAGERAG_PYTHON`` names another interpreter for the stranger's environment.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,8 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with what the README says, made of the built wheels."""
     home = tmp_path_factory.mktemp("stranger")
     uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, home / ".venv"], check=True)
+    interpreter = os.environ.get("PAGERAG_PYTHON", sys.executable)
+    subprocess.run([uv, "venv", "--quiet", "--python", interpreter, home / ".venv"], check=True)
     python = home / ".venv" / "bin" / "python"
     install = [uv, "pip", "install", "--quiet", "--python", python, "--find-links", DIST, "pagerag[app]"]
     subprocess.run([str(word) for word in install], check=True)
