@@ -78,7 +78,8 @@ def try_version(framework: Framework, dist: str, resolution: str) -> tuple[str, 
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["uv", "venv", "--quiet", folder], check=True)
         python = Path(folder) / "bin" / "python"
-        install = ["uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", dist]
+        install = ["uv", "pip", "install", "--quiet", "--link-mode", "copy", "--find-links", dist]
+        install += ["--python", str(python)]
         wanted = ["pagerag", *([framework.partner] if framework.partner else [])]
         spec = requirement(framework.extra, framework.package)
         subprocess.run([*install, "--resolution", resolution, *wanted, spec], check=True)

@@ -18,7 +18,9 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     pytest.importorskip("ipykernel")
     pytest.importorskip("pagerag_models")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    assert all(not cell.get("outputs") for cell in notebook.cells)  # kept without outputs, so that none is stale
+    assert all(
+        not cell.get("outputs") for cell in notebook.cells
+    )  # kept without outputs, so that none is stale
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     printed = "".join(out.get("text", "") for cell in notebook.cells for out in cell.get("outputs", ()))
     assert "Vistula" in printed

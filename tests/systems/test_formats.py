@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -451,3 +452,13 @@ def test_half_a_surrogate_pair_is_read_and_written(tmp_path: Path) -> None:
     ((pool, record),) = read_pools(path)
     write_promoted(out, [(record, pool.candidates)])
     assert json.loads(out.read_text()) == json.loads(path.read_text())
+
+
+def test_what_is_written_keeps_to_the_umask(tmp_path: Path) -> None:
+    kept = [(record, pool.candidates[:1]) for pool, record in read_pools(EXAMPLES["ctxs"](tmp_path))]
+    before = os.umask(0o077)
+    try:
+        write_promoted(tmp_path / "private.jsonl", kept)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "private.jsonl").stat().st_mode & 0o777 == 0o600

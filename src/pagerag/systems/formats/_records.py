@@ -6,7 +6,7 @@ import gzip
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -312,9 +312,9 @@ def writing(path: Path) -> Iterator[IO[str]]:
 
     Half a surrogate pair, which JSON allows and UTF-8 does not, is written as its JSON escape.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    # The system applies the umask when the file is made; a file made otherwise would need it to be read.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         if path.suffix == ".gz":
             with gzip.open(temporary, "wt", encoding="utf-8", errors="backslashreplace") as file:
@@ -324,7 +324,6 @@ def writing(path: Path) -> Iterator[IO[str]]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
