@@ -23,7 +23,7 @@ from .past_failures import PAST_FAILURES
 
 INPUTS = int(os.environ.get("PAGERAG_FUZZ_INPUTS", "300"))
 QUESTION = "Which city was the composer of Interstellar born in?"
-LONGEST = 5.0  # seconds; the slowest of the past failures took minutes, and now takes a tenth of a second
+LONGEST = 5.0  # seconds of the processor; the slowest of the past failures took minutes, and now takes a tenth of a second
 
 PROMOTER = Promoter()
 
@@ -143,9 +143,9 @@ def check(call: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", PAST_FAILURES)
 def test_past_failures(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     check(PAST_FAILURES[name])
-    assert time.perf_counter() - started < LONGEST
+    assert time.process_time() - started < LONGEST
 
 
 @settings(max_examples=INPUTS, deadline=None, suppress_health_check=list(HealthCheck), database=None)

@@ -261,7 +261,7 @@ def test_documents_of_frameworks_are_taken_as_they_are(document: Any) -> None:
 def test_candidates_with_and_without_ids_may_be_mixed() -> None:
     pool = ["first", {"id": "0", "text": "second"}, {"text": "third"}, Candidate("2", "fourth")]
     result = promote(Q, pool, k=4)
-    assert sorted(unit.id for unit in result.candidates) == ["0", "0'", "2", "2'"]
+    assert sorted(unit.id for unit in result.candidates) == ["0", "0#2", "2", "2#2"]
 
 
 def test_k_goes_by_its_other_names() -> None:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagerag.promotion.candidates import as_vector
-from pagerag.promotion.foreign import MetadataKeys, as_name, as_position, as_score, as_text, look_up
+from pagerag.promotion.foreign import (
+    MetadataKeys,
+    as_name,
+    as_position,
+    as_score,
+    as_text,
+    look_up,
+    unique_ids,
+)
 from pagerag.units import Candidate
 
 __all__ = ["MetadataKeys", "Unit", "UnitSkippedWarning", "candidates_of", "question_vector", "title_and_text"]
@@ -101,16 +109,8 @@ def _outscores(candidate: Candidate, other: Candidate) -> bool:
 
 
 def _with_unique_ids(candidates: Sequence[Candidate]) -> list[Candidate]:
-    taken: set[str] = set()
-    unique = []
-    for n, candidate in enumerate(candidates):
-        base = candidate.id or f"unit-{n + 1}"
-        name, copy = base, 2
-        while name in taken:
-            name, copy = f"{base}#{copy}", copy + 1
-        taken.add(name)
-        unique.append(replace(candidate, id=name))
-    return unique
+    names = unique_ids([candidate.id or f"unit-{n + 1}" for n, candidate in enumerate(candidates)])
+    return [replace(candidate, id=name) for candidate, name in zip(candidates, names, strict=True)]
 
 
 def _warn(units: Sequence[Unit], blank: Sequence[int]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, EmptyPoolError, InputError
-from pagerag.promotion.foreign import FARTHEST_POSITION, document_fields
+from pagerag.promotion.foreign import FARTHEST_POSITION, document_fields, unique_ids
 from pagerag.text.analysis import Analysis
 from pagerag.units import Candidate, Mode, Pool, Relation
 
@@ -125,13 +125,17 @@ def _names(ids: Sequence[str | None]) -> list[str]:
                 "or leave ids out and they become the places in the pool",
                 item=name,
             )
-    names = []
-    for place, name in enumerate(ids):
-        own = str(place) if name is None else name
-        while name is None and own in first:
-            own += "'"
-        names.append(own)
-    return names
+    if not first:
+        return [str(place) for place in range(len(ids))]
+    # Ids that were given come first, so that they stay as they are.
+    order = sorted(range(len(ids)), key=lambda place: ids[place] is None)
+    names = unique_ids([_or_place(ids, place) for place in order])
+    return [name for _, name in sorted(zip(order, names, strict=True))]
+
+
+def _or_place(ids: Sequence[str | None], place: int) -> str:
+    name = ids[place]
+    return str(place) if name is None else name
 
 
 def _from_mapping(item: Mapping[Any, Any], place: int) -> dict[str, Any]:

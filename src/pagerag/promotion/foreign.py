@@ -29,6 +29,7 @@ __all__ = [
     "as_text",
     "document_fields",
     "look_up",
+    "unique_ids",
 ]
 
 T = TypeVar("T")
@@ -165,3 +166,19 @@ def as_score(value: object) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return score if math.isfinite(score) else None
+
+
+def unique_ids(ids: Sequence[str]) -> list[str]:
+    """Return the ids, with ``#2``, ``#3`` … behind those that came before."""
+    seen: dict[str, int] = {}
+    taken = set(ids)
+    unique = []
+    for one in ids:
+        seen[one] = count = seen.get(one, 0) + 1
+        name = one
+        while count > 1 and name in taken:
+            name = f"{one}#{count}"
+            count += 1
+        taken.add(name)
+        unique.append(name)
+    return unique

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, InputError
+from pagerag.promotion.foreign import unique_ids
 from pagerag.units import Pool, Relation
 
 if TYPE_CHECKING:
@@ -72,22 +73,6 @@ def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
             if head != tail:
                 found.append(Relation(head, relation, tail, (unit,)))
     return found
-
-
-def unique_ids(ids: Sequence[str]) -> list[str]:
-    """Return the ids, with ``#2``, ``#3`` … behind those that came before."""
-    seen: dict[str, int] = {}
-    taken = set(ids)
-    unique = []
-    for one in ids:
-        seen[one] = count = seen.get(one, 0) + 1
-        name = one
-        while count > 1 and name in taken:
-            name = f"{one}#{count}"
-            count += 1
-        taken.add(name)
-        unique.append(name)
-    return unique
 
 
 def or_default(promoter: Promoter | None) -> Promoter:
