@@ -12,14 +12,13 @@ from pagerag.settings import Settings
 __all__ = ["add_json", "add_pipeline", "add_settings", "need_app", "open_pipeline", "settings_of"]
 
 _APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
-    "lancedb": "lancedb",
-    "pyarrow": "pyarrow",
     "wordllama": "wordllama",
     "markdown_it": "markdown-it-py",
 }
 
 _FLAGS = {
     "store": "store.path",
+    "encoder": "store.encoder",
     "reader": "read.reader",
     "units": "read.units",
     "k": "promote.k",
@@ -54,6 +53,11 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     """What asking a store takes."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
+    parser.add_argument(
+        "--encoder",
+        metavar="NAME",
+        help="the store's encoder; needed where the store names one that is not built in, and must be that one",
+    )
     parser.add_argument(
         "-r",
         "--reader",
@@ -103,7 +107,6 @@ def open_pipeline(args: argparse.Namespace) -> Any:
     from pagerag.pipeline import PageRAG
 
     settings = settings_of(args)
-    need_app("lancedb", "pyarrow", purpose="to ask a store")
     path = settings.store.path
     if "://" not in path and not Path(path).exists():
         raise StoreError(

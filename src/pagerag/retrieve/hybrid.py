@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pagerag.errors import InputError
 from pagerag.protocols import Retriever
-from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.retrieve.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Pool, Relation
 
 __all__ = ["HybridRetriever"]

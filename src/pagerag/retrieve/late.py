@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.retrieve.encoders import encoder
-from pagerag.retrieve.ranking import best, encoded_text
+from pagerag.store.ranking import best
+from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
 __all__ = ["LateInteractionRetriever", "PyLateEncoder", "TokenEncoder", "max_sim", "token_encoder"]
@@ -128,7 +129,7 @@ class LateInteractionRetriever:
         self.candidates = tuple(candidates)
         self.encoder = encoder
         self.name = encoder.name
-        rows = encoder.passage_tokens([encoded_text(unit) for unit in self.candidates])
+        rows = encoder.passage_tokens([encoded_text(unit.title, unit.text) for unit in self.candidates])
         self.starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         self.tokens = np.concatenate(rows) if rows else np.empty((0, 1), dtype=np.float32)
 

@@ -71,16 +71,12 @@ class Question:
 
 
 @lru_cache(maxsize=256)
-def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
-    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it.
-
-    Kept, because one question is often put to several pools.
-    """
+def read_question(text: str) -> Question:
+    """Read a question; the last ones are kept, because one question is often put to several pools."""
     words = all_words(text)
     tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
-    surfaces = [*_question_names(text), *extra_entities]
     keys: dict[str, str] = {}
-    for surface in surfaces:
+    for surface in _question_names(text):
         key = name_key(surface)
         if key:
             keys.setdefault(key, surface)
