@@ -78,8 +78,8 @@ class SqliteCorpus(CorpusBase):
         self._closed = False
         if create and encoder is None:
             raise InputError("a new store needs an encoder: its name and dimension become part of it")
-        self._check_place(create)
         with explained("opening", self.location):
+            self._check_place(create)
             if create and encoder is not None:
                 self._create(Identity(encoder.name, encoder.dimension))
             with self._connection() as connection:

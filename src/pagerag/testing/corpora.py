@@ -152,7 +152,9 @@ def _compare(check: Checker, corpus: Corpus, exact: MemoryCorpus, encoder: FakeE
             question,
         )
         _same_ranking(check, f"vector search for {question!r}", found, want, 0.01)
-    spelled = {title: (title, f" {title}! ") for title in LANGUAGES if title_keys(title)}
+    spelled: dict[str, tuple[str, ...]] = {
+        title: (title, f" {title}! ") for title in LANGUAGES if title_keys(title)
+    }
     spelled["Interstellar (film)"] += ("interstellar", "INTERSTELLAR (Film)")
     spelled["Fred F. Sears"] += ("Fred Sears",)
     spelled["Þingvellir"] += ("ÞINGVELLIR",)
@@ -237,9 +239,7 @@ def _check_refusals(check: Checker, corpus: Corpus) -> None:
     }
     size = len(corpus)
     for what, unit in bad.items():
-        stored = check.call(
-            f"storing {what}", lambda unit=unit: corpus.upsert([good, unit]), (CandidateError,)
-        )
+        stored = check.call(f"storing {what}", partial(corpus.upsert, [good, unit]), (CandidateError,))
         check.expect(stored is None, f"{what} is refused", stored)
         check.expect(len(corpus) == size, f"with {what} nothing of the call is stored", len(corpus) - size)
     for text in (
