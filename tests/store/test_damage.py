@@ -50,8 +50,8 @@ DAMAGE = {
     "fewer vectors": ("DELETE FROM vectors", True),
     "lengths": ("UPDATE lengths SET data = zeroblob(8)", True),
     "an odd length": ("UPDATE lengths SET data = x'010203'", True),
-    "postings": ("UPDATE postings SET data = x'010203'", True),
-    "postings of no unit": ("UPDATE postings SET data = x'ffffffff01'", True),
+    "postings": ("UPDATE fresh SET data = x'010203'", True),
+    "postings of no unit": ("UPDATE fresh SET data = x'ffffffff01'", True),
     "a unit gone": ("DELETE FROM units WHERE row = 1", True),
     "a table gone": ("DROP TABLE postings", True),
     "counters": ("UPDATE meta SET value = 'many' WHERE key = 'live'", True),
@@ -100,7 +100,7 @@ def test_flipped_bytes_of_the_file_never_give_anything_but_our_errors(
                 found += bool(again.verify())
         except (StoreError, InputError):  # InputError: an id that an index no longer finds
             found += 1
-    assert found > 10
+    assert found > 5
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all " * 100, b"SQLite format 3\0" + b"\0" * 84])
@@ -209,3 +209,14 @@ def test_errors_of_ours_and_bugs_pass() -> None:
     for kind in (InputError, TypeError, KeyError):
         with pytest.raises(kind), explained("writing to", "place"):
             raise kind("mine")
+
+
+@pytest.mark.parametrize("data", ["x'010203'", "x'ffffffff01'"])
+def test_damaged_postings_of_an_optimised_store(store: SqliteCorpus, encoder: FakeEncoder, data: str) -> None:
+    store.optimize()
+    store.close()
+    damaged(store, f"UPDATE postings SET data = {data}")
+    with pytest.raises(StoreError, match="is damaged"):
+        use(store.location, encoder)
+    with open_store(store.location, encoder) as again:
+        assert again.verify()

@@ -5,7 +5,8 @@ meta       schema version, encoder, dimension, version of the analysis, counters
 documents  one row a document: source, path, digest, number of units
 units      one row a unit: its document, a hash of its id, and everything else, compressed
 names      the numbers of each unit's title keys (``pagerag.text.keys``), for look-up by name
-postings   for each term the units that hold it and how often, in segments that ``optimize`` joins
+postings   for each term the units that hold it and how often
+fresh      the same for units written since ``optimize``, one segment for each write
 lengths    how many terms each unit has, in blocks of rows; 0 for a row whose unit is gone
 vectors    float16 vectors and their signs, in blocks of rows
 files      the ledger
@@ -50,7 +51,8 @@ CREATE INDEX units_id ON units (id_number);
 CREATE TABLE names (
     number INTEGER NOT NULL, exactness INTEGER NOT NULL, position INTEGER NOT NULL, row INTEGER NOT NULL,
     PRIMARY KEY (number, exactness, position, row)) WITHOUT ROWID;
-CREATE TABLE postings (
+CREATE TABLE postings (term INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE fresh (
     term INTEGER NOT NULL, segment INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (term, segment)) WITHOUT ROWID;
 CREATE TABLE lengths (block INTEGER PRIMARY KEY, version INTEGER NOT NULL, data BLOB NOT NULL);

@@ -377,7 +377,7 @@ class SqliteCorpus(CorpusBase):
             if final and dead >= _RENUMBER_FROM and 3 * dead >= rows:
                 _renumber(connection, self.dimension)
             else:
-                _join_segments(connection, None)
+                _join_segments(connection)
             _set_meta(connection, "pending", 0)
         with explained("optimising", self.location), self._connection() as connection:
             connection.execute("PRAGMA incremental_vacuum").fetchall()
@@ -493,7 +493,7 @@ def _insert_postings(connection: sqlite3.Connection, units: Sequence[Unit], firs
         (key_number(term), first, np.array(places, dtype="<u4").tobytes() + counts)
         for term, (places, counts) in lists.items()
     )
-    connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", sorted(rows))
+    connection.executemany("INSERT INTO fresh VALUES (?, ?, ?)", sorted(rows))
     return lengths
 
 
@@ -531,37 +531,48 @@ def _append_blocks(
         done += len(lengths[some])
 
 
-def _join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | None) -> None:
-    """Join each term's segments into one, without what is dead in them.
+def _join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | None = None) -> None:
+    """Put fresh segments behind the postings of their terms.
 
-    ``new_rows`` gives each row's new number, or -1 where its unit is gone; None where numbers stay.
+    ``new_rows`` gives each row's new number, or -1 where its unit is gone; None where numbers stay. Then what
+    dead rows left stays as well: readers pass over it.
     """
+    if new_rows is not None:
+        for (term,) in connection.execute("SELECT term FROM postings").fetchall():
+            (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
+            _write_postings(connection, term, _renumbered([split_postings(data)], new_rows))
+    for (term,) in connection.execute("SELECT DISTINCT term FROM fresh").fetchall():
+        old = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
+        segments = connection.execute("SELECT data FROM fresh WHERE term = ? ORDER BY segment", (term,))
+        parts = [split_postings(data) for (data,) in segments]
+        rows, counts = _renumbered(parts, new_rows)
+        if old is not None:
+            before = split_postings(old[0])
+            rows, counts = np.concatenate([before[0], rows]), np.concatenate([before[1], counts])
+        _write_postings(connection, term, (rows, counts))
+    connection.execute("DELETE FROM fresh")
+
+
+def _renumbered(
+    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    rows: NDArray[Any] = np.concatenate([rows for rows, _ in parts])
+    counts = np.concatenate([counts for _, counts in parts])
     if new_rows is None:
-        parts = [
-            np.frombuffer(data, dtype="<u4")
-            for (data,) in connection.execute("SELECT data FROM lengths ORDER BY block")
-        ]
-        lengths = np.concatenate(parts) if parts else np.empty(0, dtype="<u4")
-        new_rows = np.where(lengths > 0, np.arange(len(lengths)), -1)
-        # What dead rows left in lists of one segment stays: readers pass over it.
-        touched = "SELECT term FROM postings GROUP BY term HAVING count(*) > 1"
+        return rows, counts
+    rows = new_rows[rows]
+    return rows[rows >= 0], counts[rows >= 0]
+
+
+def _write_postings(
+    connection: sqlite3.Connection, term: int, postings: tuple[NDArray[Any], NDArray[np.uint8]]
+) -> None:
+    rows, counts = postings
+    if len(rows):
+        data = rows.astype("<u4").tobytes() + counts.tobytes()
+        connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?)", (term, data))
     else:
-        touched = "SELECT DISTINCT term FROM postings"
-    for (term,) in connection.execute(touched).fetchall():
-        parts_of = [
-            split_postings(data)
-            for (data,) in connection.execute(
-                "SELECT data FROM postings WHERE term = ? ORDER BY segment", (term,)
-            )
-        ]
-        rows = new_rows[np.concatenate([rows for rows, _ in parts_of])]
-        counts = np.concatenate([counts for _, counts in parts_of])
-        alive = rows >= 0
         connection.execute("DELETE FROM postings WHERE term = ?", (term,))
-        if alive.any():
-            rows, counts = rows[alive], counts[alive]
-            data = rows.astype("<u4").tobytes() + counts.tobytes()
-            connection.execute("INSERT INTO postings VALUES (?, ?, ?)", (term, int(rows[0]), data))
 
 
 def _renumber(connection: sqlite3.Connection, dimension: int) -> None:

@@ -27,7 +27,7 @@ __all__ = ["SqliteSnapshot", "State", "UnitCache", "read_postings", "split_posti
 EXACT_BELOW = 20_000
 """From this many rows on, dense search looks at signs first; below, every vector is compared."""
 
-_AT_ONCE = 500  # parameters of one statement; SQLite allows 999 of old
+_AT_ONCE = 400  # half the parameters of one statement; SQLite allows 999 of old
 _UNITS_KEPT = 1024
 
 _UNITS = (
@@ -294,9 +294,10 @@ def read_postings(
     for start in range(0, len(terms), _AT_ONCE):
         some = terms[start : start + _AT_ONCE]
         marks = ",".join("?" * len(some))
-        for term, data in connection.execute(
-            f"SELECT term, data FROM postings WHERE term IN ({marks}) ORDER BY term, segment",  # noqa: S608
-            some,
+        for term, _, data in connection.execute(
+            f"SELECT term, -1 AS segment, data FROM postings WHERE term IN ({marks}) "  # noqa: S608
+            f"UNION ALL SELECT term, segment, data FROM fresh WHERE term IN ({marks}) ORDER BY 1, 2",
+            [*some, *some],
         ):
             part = split_postings(data)
             if len(part[0]) and part[0][-1] >= size:

@@ -99,7 +99,7 @@ def _check_units(connection: sqlite3.Connection, lengths: np.ndarray, found: lis
 
 def _check_postings(connection: sqlite3.Connection, lengths: np.ndarray, found: list[str]) -> None:
     totals = np.zeros(len(lengths), dtype=np.int64)
-    for (data,) in connection.execute("SELECT data FROM postings"):
+    for (data,) in connection.execute("SELECT data FROM postings UNION ALL SELECT data FROM fresh"):
         rows, counts = split_postings(data)
         np.add.at(totals, rows, counts)
     alive = lengths > 0
