@@ -211,11 +211,13 @@ def test_errors_of_ours_and_bugs_pass() -> None:
             raise kind("mine")
 
 
-@pytest.mark.parametrize("data", ["x'010203'", "x'ffffffff01'"])
-def test_damaged_postings_of_an_optimised_store(store: SqliteCorpus, encoder: FakeEncoder, data: str) -> None:
+@pytest.mark.parametrize("data", [b"\x01\x02\x03", b"\xff\xff\xff\xff\x01"])
+def test_damaged_postings_of_an_optimised_store(
+    store: SqliteCorpus, encoder: FakeEncoder, data: bytes
+) -> None:
     store.optimize()
     store.close()
-    damaged(store, f"UPDATE postings SET data = {data}")
+    damaged(store, "UPDATE postings SET data = ?", data)
     with pytest.raises(StoreError, match="is damaged"):
         use(store.location, encoder)
     with open_store(store.location, encoder) as again:

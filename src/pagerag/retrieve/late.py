@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.retrieve.encoders import encoder
+from pagerag.retrieve.encoders.transformers import model_place
 from pagerag.store.ranking import best
 from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
@@ -51,7 +52,7 @@ class PyLateEncoder:
         models = need("pylate.models", "pylate", "late-interaction", f"to load {model}")
         self.name = f"late:pylate:{model}"
         self.batch = batch
-        self._model = models.ColBERT(model_name_or_path=model, device=device)
+        self._model = models.ColBERT(model_name_or_path=model_place(model), device=device)
 
     def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         """Token rows of questions."""
