@@ -88,7 +88,10 @@ class Retriever(Protocol):
     name: str
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """Return at most ``k`` candidates, best first, ids unique; ``Pool.scores`` says what the scores are."""
+        """Return at most ``k`` candidates, best first, ids unique.
+
+        ``Pool.scores`` says what their scores are.
+        """
         ...
 
 
@@ -109,7 +112,10 @@ class Snapshot(Protocol):
         ...
 
     def rank_text(self, text: str, k: int) -> Sequence[Hit]:
-        """Rank units by BM25 over ``text.terms`` of ``title. text``; units without a shared term are left out."""
+        """Rank units by BM25 over ``text.terms`` of ``title. text``.
+
+        Units that share no term with the text are left out.
+        """
         ...
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> Sequence[Sequence[Hit]]:
@@ -126,7 +132,7 @@ class Snapshot(Protocol):
         ...
 
     def units(self, rows: Sequence[int]) -> Sequence[Candidate]:
-        """Return the units of these rows, in this order, with vectors where there are any and without a score."""
+        """Return the units of these rows, in this order, with their vectors and without a score."""
         ...
 
 
@@ -135,8 +141,8 @@ class Corpus(Protocol):
     """Where passages live and are searched. ``pagerag.testing.check_corpus`` checks all that is said here.
 
     Reading is thread-safe. A write is atomic and durable when the call returns: a reader, or a crash at any
-    moment, sees all of an ``upsert`` or nothing of it. ``encoder_name`` and ``dimension`` belong to the corpus
-    and never change; ``encoder`` is None when it was opened without one.
+    moment, sees all of an ``upsert`` or nothing of it. ``encoder_name`` and ``dimension`` belong to the
+    corpus and never change; ``encoder`` is None when it was opened without one.
     """
 
     location: str
@@ -285,12 +291,12 @@ class SupportEncoder(Protocol):
 
 
 def names(kind: str) -> list[str]:
-    """The names under which components of this kind are installed, sorted."""
+    """Return the names under which components of this kind are installed, sorted."""
     return sorted(point.name for point in _points(kind))
 
 
 def load(kind: str, name: str) -> Any:
-    """The installed component of this kind and name (a class, a factory or a function)."""
+    """Return the installed component of this kind and name (a class, a factory or a function)."""
     for point in _points(kind):
         if point.name == name:
             return point.load()

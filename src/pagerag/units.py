@@ -146,7 +146,7 @@ class Answer:
     raw: str | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "text": self.text,
             "citations": [

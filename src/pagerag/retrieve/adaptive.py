@@ -7,7 +7,8 @@ passage, not in the question). The follow-up reads what was found:
 1. *start*: hybrid search for the question, and the documents whose titles the question names;
 2. *follow*, a bounded number of rounds: from the passages that rank best so far, the documents whose
    titles they name, and the passages nearest to question ⊕ passage;
-3. *rank*: each passage by how it matches the question and how the others lead to it (``candidate_features``), by
+3. *rank*: each passage by how it matches the question and how the others lead to it
+(``candidate_features``), by
    two small forests trained on train files.
 
 The result is an ordinary Pool: promotion has the last word.
@@ -89,7 +90,7 @@ class Step:
     name: Callable[[], str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         told: dict[str, Any] = {"by": self.by}
         if self.seed is not None:
             told["from"] = self.seed
@@ -258,15 +259,15 @@ class Frontier:
             self.table.add(passage, self.fused.get(key, 0.0), self._lexical.get(key, 0.0))
 
     def direct(self) -> NDArray[np.float32]:
-        """The direct features of the pool, in pool order."""
+        """Return the direct features of the pool, in pool order."""
         return self.table.direct()
 
     def links(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The link features of the pool, in pool order."""
+        """Return the link features of the pool, in pool order."""
         return self.table.links(own)
 
     def rounds(self, units: Iterable[Candidate]) -> list[dict[str, Any]]:
-        """What each round found of these units, and how: the trace of the pool."""
+        """Return what each round found of these units, and how: the trace of the pool."""
         kept = [unit.id for unit in units]
         return [
             {
@@ -284,23 +285,23 @@ class Frontier:
 
 @lru_cache(maxsize=1)
 def rankers() -> tuple[Trees, Trees]:
-    """The two rankers that come with the package: by direct features, and by all of them."""
+    """Return the two rankers that come with the package: by direct features, and by all of them."""
     file = files("pagerag.retrieve").joinpath("data", "adaptive.npz")
     with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
         return Trees.from_arrays("direct", arrays), Trees.from_arrays("linked", arrays)
 
 
 def probability(ranker: Trees, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The ranker's probability that each row's passage belongs to the evidence."""
+    """Return the ranker's probability that each row's passage belongs to the evidence."""
     return (1.0 / (1.0 + np.exp(-ranker.log_odds(rows).astype(np.float64)))).astype(np.float32)
 
 
 class AdaptiveRetriever:
     """A retriever that follows what it finds in a corpus.
 
-    ``encoder`` must be the one that the vectors of the corpus come from, and is the corpus's own unless given;
-    without one, search is lexical and by title alone. The pool's scores are the ranker's probabilities that a
-    passage belongs to the evidence.
+    ``encoder`` must be the one that the vectors of the corpus come from, and is the corpus's own unless
+    given; without one, search is lexical and by title alone. The pool's scores are the ranker's
+    probabilities that a passage belongs to the evidence.
     """
 
     def __init__(

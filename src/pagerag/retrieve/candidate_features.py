@@ -1,9 +1,10 @@
-"""What can be said of a candidate before promotion: how it matches the question, and how the other
-candidates lead to it.
+"""Compute what can be said of a candidate before promotion, as numbers for the rankers of ``adaptive``.
 
-A ``FeatureTable`` grows with the pool. Its direct features look at the question and one passage; its link features
-at the passages that name it, are named by it, or stand near it, each weighted by how well it does itself: the
-one-step paths of the frontier. Both are numbers for the rankers of ``adaptive``; the columns are named below.
+That is: how it matches the question, and how the other candidates lead to it.
+
+A ``FeatureTable`` grows with the pool. Its direct features look at the question and one passage; its link
+features at the passages that name it, are named by it, or stand near it, each weighted by how well it does
+itself: the one-step paths of the frontier. The columns are named below.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class PassageReading:
 
     @classmethod
     def of(cls, unit: Candidate) -> PassageReading:
+        """Read a candidate."""
         name = unit.title or opening_name(unit.text)
         keys = title_keys(name) if name else ()
         reading = read_names(unit.text)
@@ -77,7 +79,7 @@ class PassageCache:
         self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
 
     def of(self, unit: Candidate) -> PassageReading:
-        """The unit's reading."""
+        """Return the unit's reading."""
         key = (unit.id, unit.title, unit.text)
         kept = self._kept.get(key)
         if kept is None:
@@ -92,8 +94,11 @@ class PassageCache:
 
 @dataclass(frozen=True)
 class QuestionReading:
-    """A question as follow-up search reads it. ``idf`` weighs its terms by how rare they are among the
-    passages first found, the only corpus that any retriever shows us; ``names`` are its names as numbers."""
+    """A question as follow-up search reads it.
+
+    ``idf`` weighs its terms by how rare they are among the passages first found; ``names`` are its names as
+    numbers.
+    """
 
     text: str
     reading: NameReading
@@ -108,6 +113,7 @@ class QuestionReading:
     def of(
         cls, text: str, vector: NDArray[np.float32] | None, passages: Sequence[PassageReading]
     ) -> QuestionReading:
+        """Read a question; ``passages`` are those first found for it."""
         words = frozenset(terms(text))
         reading = read_names(text)
         size = len(passages)
@@ -125,12 +131,15 @@ class QuestionReading:
 
     @cached_property
     def weight(self) -> float:
+        """Return the sum of the terms' weights."""
         return sum(self.idf.values()) or 1.0
 
 
 def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float, str]:
-    """How exactly the question names the passage (1 the whole title, less for its shorter forms), and
-    the key by which it does."""
+    """Return how exactly the question names the passage, and the key by which it does.
+
+    1 for the whole title, less for its shorter forms, 0 for none.
+    """
     for kind, key in enumerate(passage.keys):
         if key in asked.reading.names:
             return 1.0 / (1 + kind), key
@@ -138,8 +147,11 @@ def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float
 
 
 class FeatureTable:
-    """The features of the passages of one question's pool. What does not change as the pool grows is
-    computed once for each passage; what passages say of each other, for all pairs at once."""
+    """The features of the passages of one question's pool.
+
+    What does not change as the pool grows is computed once for each passage; what passages say of each other,
+    for all pairs at once.
+    """
 
     def __init__(self, asked: QuestionReading, most_fused: float, most_lexical: float) -> None:
         self.asked = asked
@@ -239,7 +251,7 @@ class FeatureTable:
         self._direct = np.vstack([self._direct, rows])
 
     def _settle_names(self, first: int, new: Sequence[PassageReading]) -> None:
-        """The names that new passages hold, and those that they go by, as numbers."""
+        """Return the names that new passages hold, and those that they go by, as numbers."""
         self.names += numbered_names([passage.reading for passage in new], first)
         numbers = np.arange(first, first + len(new))
         keys = (
@@ -289,8 +301,10 @@ class FeatureTable:
         return kinds, places
 
     def links(self, own: NDArray[np.float32], seeds: int = 8) -> NDArray[np.float32]:
-        """One row per passage, columns ``LINK``: what the ``seeds`` passages with the highest ``own`` score
-        say of it."""
+        """Return one row per passage, columns ``LINK``.
+
+        They tell what the ``seeds`` passages with the highest ``own`` score say of it.
+        """
         self._settle()
         passages, size = self.passages, len(self.passages)
         rows = np.zeros((size, len(LINK)), dtype=np.float32)
@@ -363,8 +377,7 @@ class FeatureTable:
     def _gaps(
         self, chosen: NDArray[np.intp], mentioned: NDArray[np.bool_], places: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """How many words lie between each mention and the nearest cue of a relation that the question asks
-        for."""
+        """Count the words between each mention and the nearest cue of a relation that is asked for."""
         gaps = np.full(mentioned.shape, _FAR)
         for s, number in enumerate(chosen):
             wanted = self.asked.cues

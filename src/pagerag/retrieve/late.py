@@ -40,9 +40,13 @@ class TokenEncoder(Protocol):
 
     name: str
 
-    def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+    def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
+        """Return the token rows of each question."""
+        ...
 
-    def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+    def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
+        """Return the token rows of each passage."""
+        ...
 
 
 class PyLateEncoder:
@@ -86,7 +90,7 @@ class _Tokens:
 
 
 def token_encoder(name: str, **options: Any) -> TokenEncoder:
-    """The token encoder of this name (see the table above)."""
+    """Return the token encoder of this name (see the table above)."""
     if name in ("colbertv2", "colbert"):
         return PyLateEncoder(COLBERT_V2, **options)
     if name.startswith("pylate:"):
@@ -135,7 +139,7 @@ class LateInteractionRetriever:
         self.tokens = np.concatenate(rows) if rows else np.empty((0, 1), dtype=np.float32)
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """The ``k`` best units, best first, each with its score."""
+        """Return the ``k`` best units, best first, each with its score."""
         (tokens,) = self.encoder.query_tokens([question])
         scores = max_sim(tokens, self.tokens, self.starts)
         chosen = tuple(

@@ -34,8 +34,8 @@ __all__ = [
 def open_store(location: str | Path, encoder: Encoder | None = None, *, create: bool = False) -> SqliteCorpus:
     """Open the store at a folder; ``create`` makes it when it is not there.
 
-    Without an encoder the store serves lexical search, look-up, fetching and statistics. With one, its name and
-    dimension must be those the store was made with.
+    Without an encoder the store serves lexical search, look-up, fetching and statistics. With one, its name
+    and dimension must be those the store was made with.
     """
     folder = local_folder(str(location))
     if folder is None:

@@ -70,7 +70,7 @@ class CorpusBase(ABC):
             return _candidates(now, now.rank_vectors(np.asarray(vector)[None, :], k)[0])
 
     def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
-        """Return the first ``k`` units of the documents of this title, exact titles first, in reading order."""
+        """Return the first ``k`` units of the documents of this title, the most exact first."""
         return self.lookup_titles([title], k)[0]
 
     def lookup_titles(self, titles: Sequence[str], k: int = 5) -> list[list[Candidate]]:
@@ -187,7 +187,7 @@ def check_units(units: Sequence[Unit], dimension: int) -> None:
         if vector is None or vector.shape != (dimension,):
             shape = None if vector is None else vector.shape
             raise CandidateError(
-                f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers a unit",
+                f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers each",
                 item=unit.id,
             )
         if not np.isfinite(vector).all():

@@ -1,4 +1,4 @@
-"""A corpus in memory: exact, for lists of some thousands of passages, and the measure for every other engine."""
+"""A corpus in memory: exact, for some thousands of passages, and the measure for every other engine."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _Held:
 class MemoryCorpus(CorpusBase):
     """A list of units with BM25, dense and title search, all exact and in memory.
 
-    ``candidates`` are taken as they are: ids, scores, entities and metadata come back. Vectors that they carry
-    are used when every one has a vector of the encoder's size. Units without a title are also found by the
-    name that their text opens with. Without an encoder, search is lexical and by title alone. Indexes are
-    built again, when next asked for, after a write.
+    ``candidates`` are taken as they are: ids, scores, entities and metadata come back. Vectors that they
+    carry are used when every one has a vector of the encoder's size. Units without a title are also found
+    by the name that their text opens with. Without an encoder, search is lexical and by title alone.
+    Indexes are built again, when next asked for, after a write.
     """
 
     def __init__(self, candidates: Sequence[Candidate] = (), encoder: Encoder | None = None) -> None:

@@ -51,6 +51,7 @@ def reading(location: str) -> Iterator[None]:
         raise
     except (ValueError, TypeError, LookupError, OverflowError) as damage:
         raise StoreError(
-            f"the store {location} is damaged: {' '.join(str(damage).split())[:300]}; see pagerag doctor --store, "
-            "and index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+            f"the store {location} is damaged: {' '.join(str(damage).split())[:300]}; "
+            "see pagerag doctor --store, and index the documents again into a new folder: "
+            "pagerag index PATH --store NEW_FOLDER"
         ) from damage

@@ -54,7 +54,10 @@ _RENUMBER_FROM = 1000  # dead rows; a third of all rows must be dead as well
 
 
 class SqliteCorpus(CorpusBase):
-    """The contract ``pagerag.protocols.Corpus`` over a folder. Do not use one object on both sides of a fork."""
+    """The contract ``pagerag.protocols.Corpus`` over a folder.
+
+    Do not use one object on both sides of a fork.
+    """
 
     def __init__(
         self,
@@ -99,8 +102,8 @@ class SqliteCorpus(CorpusBase):
             raise StoreError(f"{self.location} is a file; a store is a folder: name another one")
         if (self._folder / OLD_NAME).exists():
             raise StoreMismatchError(
-                f"the store {self.location} was written by an older pagerag, with LanceDB; index the documents "
-                "again into a new folder: pagerag index PATH --store NEW_FOLDER"
+                f"the store {self.location} was written by an older pagerag, with LanceDB; index the "
+                "documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
             )
         if not create and not self._file.is_file():
             raise StoreError(
@@ -380,7 +383,8 @@ class SqliteCorpus(CorpusBase):
                 _join_segments(connection)
             _set_meta(connection, "pending", 0)
         with explained("optimising", self.location), self._connection() as connection:
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            # ``execute`` stops after the first page that is given back.
+            connection.executescript("PRAGMA incremental_vacuum")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def pending(self) -> int:
@@ -576,7 +580,7 @@ def _write_postings(
 
 
 def _renumber(connection: sqlite3.Connection, dimension: int) -> None:
-    """Number the rows of all units again, without gaps, so that dead rows take no space."""
+    """Give all rows new numbers, without gaps, so that dead rows take no space."""
     version = _next_version(connection)
     _set_meta(connection, "epoch", _meta(connection, "epoch") + 1)
     lengths, vectors = [], []

@@ -1,4 +1,4 @@
-"""Check a whole embedded store: SQLite's own structure, every unit, and that the indexes agree with the units."""
+"""Check a whole embedded store: its file, every unit, and that the indexes agree with the units."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Up to some thousands of units every vector is compared: one matrix product. Above that, a first look at the
 signs of the vectors (turned by fixed random rotations: 512 bits a unit, kept in the store) leaves a thousand
-units or more, which are compared exactly. On 100,000 passages of 256 dimensions, nearest 50, that takes 2.7 ms
-of processor time with a recall of .993, comparing all of them 10.7 ms and four times the memory.
+units or more, which are compared exactly. On 100,000 passages of 256 dimensions, nearest 50, that takes 2.7
+ms of processor time with a recall of .993, comparing all of them 10.7 ms and four times the memory.
 ``pagerag_lab.benchmarks.scale`` prints the recall that is left.
 """
 
@@ -44,7 +44,7 @@ def _rotations(dimension: int) -> NDArray[np.float32]:
 
 
 def sign_bits(vectors: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return the signs of each vector under the rotations, packed: one row of ``SIGN_BYTES`` bytes a vector."""
+    """Return the signs of each vector under the rotations, packed into ``SIGN_BYTES`` bytes a vector."""
     rows = np.asarray(vectors, dtype=np.float32)
     return np.packbits(rows @ _rotations(rows.shape[1]) > 0, axis=1)
 
@@ -97,7 +97,7 @@ class VectorIndex:
         return found
 
     def nearest(self, points: NDArray[np.float32], k: int) -> list[list[Hit]]:
-        """Return for each point the ``k`` live rows with the highest inner product, best first, ties by row."""
+        """Return for each point the ``k`` live rows with the highest inner product, ties by row."""
         k = min(k, int(np.count_nonzero(self.live)))
         return [self._nearest(point, k) if k > 0 else [] for point in points]
 

@@ -59,7 +59,9 @@ def codes_of(analyses: Sequence[Analysis]) -> list[Codes]:
 
 
 class Analyzer:
-    """Turns text into an Analysis. ``extractor`` replaces the built-in entity extraction (spaCy, GLiNER, ...).
+    """Turns text into an Analysis.
+
+    ``extractor`` replaces the built-in entity extraction (spaCy, GLiNER, ...).
 
     >>> reading = Analyzer().analyze("Hans Zimmer composed the score of Interstellar. He was born in 1957.")
     >>> len(reading), reading.entities[0]

@@ -1,12 +1,13 @@
 """The keys by which documents are looked up by name, as text and as 64-bit numbers.
 
-A key is the folded words of a name, joined by spaces. A title has the keys of its shorter forms as well, since
-text names "Brecha (2009 film)" as "Brecha", "Fred F. Sears" as "Fred Sears" and "Edward of the North, Duke of
-Kent" as "Edward of the North".
+A key is the folded words of a name, joined by spaces. A title has the keys of its shorter forms as well,
+since text names "Brecha (2009 film)" as "Brecha", "Fred F. Sears" as "Fred Sears" and "Edward of the North,
+Duke of Kent" as "Edward of the North".
 
 A word's number is a hash that is the same on every machine. A key's number is the sum of its words' numbers,
-each times a power of one odd constant, modulo 2**64: the numbers of all runs of words in a text follow from one
-running sum, so that the two hundred possible names of a passage are looked up without building a string.
+each times a power of one odd constant, modulo 2**64: the numbers of all runs of words in a text follow from
+one running sum, so that the two hundred possible names of a passage are looked up without building a
+string.
 
 These keys keep stop words ("The Who" is a title). Promotion links entities by ``entities.name_key``, which
 leaves them out.
@@ -110,7 +111,7 @@ def title_key(title: str) -> str:
 
 
 def name_numbers(title: str | None, names: Iterable[str] = ()) -> list[int]:
-    """Return the numbers of a unit's keys: its title's, the most exact first, then those of its other names."""
+    """Return the numbers of a unit's keys: its title's, the most exact first, then its other names'."""
     keys = dict.fromkeys(key for name in (title, *names) if name for key in title_keys(name))
     return [key_number(key) for key in keys]
 

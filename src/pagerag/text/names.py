@@ -55,9 +55,10 @@ def opening_name(text: str) -> str | None:
 class NameReading:
     """The words of a text with the places where names can stand.
 
-    ``words`` are folded, ``numbers`` are their numbers (``pagerag.text.keys``) and ``flags`` (``NameWord``) say
-    what a word can be in a name; ``starts`` are the places where a name can start, ``ends`` those that no name crosses; ``cues`` are the
-    places and relations (numbers of ``lexicon.RELATIONS``) of relation words; ``length`` counts the words.
+    ``words`` are folded, ``numbers`` are their numbers (``pagerag.text.keys``) and ``flags`` (``NameWord``)
+    say what a word can be in a name; ``starts`` are the places where a name can start, ``ends`` those that
+    no name crosses; ``cues`` are the places and relations (numbers of ``lexicon.RELATIONS``) of relation
+    words; ``length`` counts the words.
     """
 
     words: list[str]
@@ -184,7 +185,8 @@ class NameWord(IntFlag):
     """It may be a name by itself."""
 
 
-# As plain numbers: operations on members of an IntFlag take a microsecond each, and there is one for each word.
+# As plain numbers: operations on members of an IntFlag take a microsecond each, and there is one for each
+# word.
 _LONG, _LAST, _ALONE = map(int, NameWord)
 _Piece = tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], int, bool]
 

@@ -42,18 +42,18 @@ def encoder_of_store(name: str, location: str, chosen: str = "") -> Encoder:
     """Return the encoder that the store at ``location`` was made with and names as ``name``.
 
     A store may come from anywhere. Any other name than those in ``STORE_MAY_NAME`` could send questions and
-    keys to an address, or run code, so it must be ``chosen`` by the user: the same name by ``--encoder`` or the
-    setting ``store.encoder``.
+    keys to an address, or run code, so it must be ``chosen`` by the user: the same name by ``--encoder`` or
+    the setting ``store.encoder``.
     """
     if chosen and chosen != name:
         raise StoreMismatchError(
-            f"the store {location} was made with the encoder {name!r}, not {chosen!r}; use that encoder, or index "
-            "the documents again into a new folder"
+            f"the store {location} was made with the encoder {name!r}, not {chosen!r}; use that encoder, or "
+            "index the documents again into a new folder"
         )
     if name not in STORE_MAY_NAME and not chosen:
         raise StoreError(
-            f"the store {location} names the encoder {name!r}, which is not built in; if you trust it, name it "
-            f"yourself: --encoder {shlex.quote(name)}, or the setting store.encoder"
+            f"the store {location} names the encoder {name!r}, which is not built in; if you trust it, name "
+            f"it yourself: --encoder {shlex.quote(name)}, or the setting store.encoder"
         )
     return encoder(name)
 

@@ -12,7 +12,7 @@ __all__ = ["cache_folder"]
 
 
 def cache_folder(*parts: str) -> Path:
-    """The user's cache folder for pagerag, or a folder inside it; made when it is missing.
+    """Return the user's cache folder for pagerag, or a folder inside it; made when it is missing.
 
     ``PAGERAG_CACHE`` overrides the place; otherwise it is the system's own: ``$XDG_CACHE_HOME`` or
     ``~/.cache``, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows.

@@ -21,8 +21,8 @@ __all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder", "model_place"]
 class Preset:
     """How a model wants its texts.
 
-    Prefixes, an end-of-sequence token after each text, the longest text it reads, the side that is padded, and
-    whether it comes with code of its own, which runs only when the caller says so.
+    Prefixes, an end-of-sequence token after each text, the longest text it reads, the side that is padded,
+    and whether it comes with code of its own, which runs only when the caller says so.
     """
 
     query_prefix: str = ""
@@ -57,8 +57,9 @@ class SentenceTransformersEncoder:
     """The model of this hub name, or of a folder.
 
     Models listed in ``PRESETS`` are used as their authors say; every part of a preset can be overridden by
-    keyword (``query_prefix=...``). A folder is named as one: ``./my-model``, ``~/my-model`` or an absolute path.
-    Code that comes with a model runs with this user's rights; it is loaded with ``trust_remote_code=True`` only.
+    keyword (``query_prefix=...``). A folder is named as one: ``./my-model``, ``~/my-model`` or an absolute
+    path. Code that comes with a model runs with this user's rights; it is loaded with
+    ``trust_remote_code=True`` only.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class SentenceTransformersEncoder:
         self._spec = (model, preset, batch, device, trust_remote_code, changes)
         if self.preset.own_code and not trust_remote_code:
             raise InputError(
-                f"{model} comes with code of its own, which would run with your rights; if you trust it, pass "
-                "trust_remote_code=True, or serve the model behind an endpoint (openai:MODEL@URL)"
+                f"{model} comes with code of its own, which would run with your rights; if you trust it, "
+                "pass trust_remote_code=True, or serve the model behind an endpoint (openai:MODEL@URL)"
             )
         self._model = library.SentenceTransformer(place, device=device, trust_remote_code=trust_remote_code)
         if self.preset.max_tokens is not None:
@@ -140,7 +141,7 @@ class SentenceTransformersEncoder:
         return np.asarray(rows, dtype=np.float32)
 
     def settings(self) -> dict[str, Any]:
-        """The preset in use, for a run's record."""
+        """Return the preset in use, for a run's record."""
         return asdict(self.preset)
 
 
@@ -157,8 +158,8 @@ def model_place(model: str) -> str:
         return str(place)
     if Path(model).exists():
         raise InputError(
-            f"{model!r} is the name of a model and of a folder here; write ./{model} for the folder, or go to another "
-            "directory for the model"
+            f"{model!r} is the name of a model and of a folder here; write ./{model} for the folder, or go "
+            "to another directory for the model"
         )
     return model
 

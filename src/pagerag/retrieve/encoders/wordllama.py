@@ -1,8 +1,9 @@
 """WordLlama: static token vectors, averaged. No download, no runtime but NumPy; the fastest encoder.
 
-The vectors and the tokenizer are read from the installed ``wordllama`` package without importing it: its import
-brings a validation library and an HTTP client, which take a third of a second of processor time, more than
-everything else that a question takes. The result is the package's own, bit for bit (a test compares them).
+The vectors and the tokenizer are read from the installed ``wordllama`` package without importing it: its
+import brings a validation library and an HTTP client, which take a third of a second of processor time,
+more than everything else that a question takes. The result is the package's own, bit for bit (a test
+compares them).
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes retell it of other subjects, the same way
 every time (``pipeline.expanded``). ``ask`` is ``pagerag ask --reader evidence`` in a process of its own:
 processor seconds of the process, and its greatest resident memory; as a yardstick the same for
-``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store. ``warm`` is retrieval
-with follow-up and promotion in one process, median over the questions, by the clock and in processor time;
-``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true 20 nearest neighbours
-that dense search returns. ``--keep`` leaves the stores in a folder, and uses them again.
+``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store. ``warm`` is
+retrieval with follow-up and promotion in one process, median over the questions, by the clock and in processor time;
+``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true 20 nearest
+neighbours that dense search returns. ``--keep`` leaves the stores in a folder, and uses them again.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def measure(
 
 
 def one_process(store: Path, question: str) -> dict[str, float]:
-    """What one question costs a new process; the best of three runs."""
+    """Measure what one question costs a new process; the best of three runs."""
     command = [
         sys.executable,
         "-m",
@@ -127,7 +127,7 @@ def one_process(store: Path, question: str) -> dict[str, float]:
 
 
 def spent(command: list[str]) -> tuple[float, float]:
-    """Processor seconds and greatest resident memory (MB) of a command, by a process that runs nothing else."""
+    """Return processor seconds and greatest resident memory (MB) of a command."""
     program = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
         "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
@@ -141,7 +141,7 @@ def spent(command: list[str]) -> tuple[float, float]:
 
 
 def warm(place: Path, encoder: Encoder, questions: Sequence[str]) -> dict[str, float]:
-    """What questions cost in a process that has answered some already."""
+    """Measure what questions cost in a process that has answered some already."""
     with open_store(place, encoder) as store:
         pipeline = PageRAG(store, AdaptiveRetriever(store, encoder), reader=reader("evidence"))
         wall, cpu = timed(pipeline.gather, questions)
