@@ -1,15 +1,17 @@
 """What a store costs as it grows: ingest, disk, one question of a new process, and warm questions.
 
     python -m pagerag_lab.benchmarks.scale [--data DIR] [--sizes 6119 100000] [--questions N] [--keep DIR]
-                                           [--json FILE]
+                                           [--fts5] [--json FILE]
 
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes retell it of other subjects, the same way
 every time (``pipeline.expanded``). ``ask`` is ``pagerag ask --reader evidence`` in a process of its own:
 processor seconds of the process, and its greatest resident memory; as a yardstick the same for
 ``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store. ``warm`` is
-retrieval with follow-up and promotion in one process, median over the questions, by the clock and in processor time;
-``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true 20 nearest
-neighbours that dense search returns. ``--keep`` leaves the stores in a folder, and uses them again.
+retrieval with follow-up and promotion in one process, median over the questions, by the clock and in
+processor time; ``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true 20 nearest
+neighbours that dense search returns. ``--fts5`` puts the same terms into SQLite's full-text engine and asks its
+bm25() for the same questions: why the store ranks by itself. ``--keep`` leaves the stores in a folder, and uses
+them again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import argparse
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -40,6 +43,8 @@ from pagerag.retrieve import AdaptiveRetriever
 from pagerag.retrieve import encoder as make_encoder
 from pagerag.retrieve.encoders import DEFAULT_ENCODER
 from pagerag.store import open_store
+from pagerag.text import encoded_text
+from pagerag.text.terms import terms
 from pagerag_lab.benchmarks.pipeline import recall, write_corpus
 
 WARM_UP = 5
@@ -74,6 +79,8 @@ def main() -> int:
             base = Path(folder) / f"{encoder.name.replace('/', '-')}-{size}"
             base.mkdir(parents=True, exist_ok=True)
             results.append(measure(base, corpus, size, encoder, questions))
+            if options.fts5:
+                results[-1] |= full_text_engine(base / "store", questions)
             show(results[-1], size)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
@@ -165,6 +172,23 @@ def warm(place: Path, encoder: Encoder, questions: Sequence[str]) -> dict[str, f
         }
 
 
+def full_text_engine(place: Path, questions: Sequence[str]) -> dict[str, float]:
+    """Measure FTS5's bm25() on the terms of the units of a store, 50 deep as ``rank_text`` above."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(t, content='', tokenize='ascii')")
+    with open_store(place) as store:
+        rows = (" ".join(terms(encoded_text(unit.title, unit.text))) for unit in store.units())
+        connection.executemany("INSERT INTO f (rowid, t) VALUES (?, ?)", enumerate(rows))
+    connection.execute("INSERT INTO f (f) VALUES ('optimize')")
+
+    def ask(question: str) -> None:
+        words = " OR ".join(f'"{term}"' for term in terms(question))
+        query = "SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT 50"
+        connection.execute(query, (words,)).fetchall()
+
+    return {"FTS5 bm25, CPU ms": timed(ask, questions)[1]}
+
+
 def timed(work: Callable[[str], object], questions: Sequence[str]) -> tuple[float, float]:
     """Median milliseconds by the clock and of processor time, after some questions to warm up."""
     wall, cpu = [], []
@@ -195,6 +219,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=[6119, 100_000])
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--encoder", default=DEFAULT_ENCODER)
+    parser.add_argument("--fts5", action="store_true", help="also measure SQLite's full-text engine")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
