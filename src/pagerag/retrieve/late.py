@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +75,24 @@ class PyLateEncoder:
         return [np.asarray(rows, dtype=np.float32) for rows in found]
 
 
+@runtime_checkable
+class _HasTokens(Protocol):
+    """An ordinary encoder that also gives token rows."""
+
+    name: str
+
+    def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+
+
 class _Tokens:
     """The token outputs of an ordinary encoder."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: _HasTokens) -> None:
         self.inner = inner
         self.name = f"late:{inner.name}"
 
     def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        return cast(list[NDArray[np.float32]], self.inner.encode_tokens(texts))
+        return self.inner.encode_tokens(texts)
 
     def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         return self.query_tokens(texts)
@@ -96,7 +105,7 @@ def token_encoder(name: str, **options: Any) -> TokenEncoder:
     if name.startswith("pylate:"):
         return PyLateEncoder(name.removeprefix("pylate:"), **options)
     inner = encoder(name, **options)
-    if not hasattr(inner, "encode_tokens"):
+    if not isinstance(inner, _HasTokens):
         raise InputError(
             f"encoder {name!r} has no token vectors; use minilm, sentence-transformers:MODEL, "
             "pylate:MODEL or colbertv2"
