@@ -16,11 +16,12 @@ import numpy as np
 
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion
-from pagerag.protocols import Encoder, Reader, Retriever
+from pagerag.protocols import Corpus, Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
 from pagerag.result import Failure, Result
 from pagerag.settings import Settings
-from pagerag.store import Store, sentences_of
+from pagerag.store import sentences_of
+from pagerag.text.terms import encoded_text
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Mode, Pool
 
@@ -63,7 +64,7 @@ class PageRAG:
 
     def __init__(
         self,
-        store: Store | None = None,
+        store: Corpus | None = None,
         retriever: Retriever | None = None,
         promoter: Promoter | None = None,
         reader: Reader | None = None,
@@ -82,11 +83,12 @@ class PageRAG:
             raise InputError(f"k and pool must be at least 1, not k={k}, pool={pool}")
         self.promoter = promoter if promoter is not None else Promoter()
         self.store = store
-        self.encoder: Encoder | None = encoder if encoder is not None else getattr(store, "encoder", None)
-        if retriever is None:
-            retriever = default_retriever(cast(Store, store), self.encoder)
-        self.retriever = retriever
-        self._ranked = getattr(retriever, "name", "").startswith("adaptive:")
+        if encoder is None and store is not None:
+            encoder = store.encoder
+        self.encoder: Encoder | None = encoder
+        if retriever is None and store is not None:
+            retriever = default_retriever(store, encoder)
+        self.retriever = cast(Retriever, retriever)
         self.reader = reader if reader is not None else make_reader("auto")
         if not isinstance(self.reader, Reader):
             raise InputError(
@@ -120,7 +122,7 @@ class PageRAG:
         ``max_tokens`` of ``promote``, ``pool`` and ``adaptive`` of ``retrieve``, ``reader`` and ``units`` of
         ``read``. ``close`` closes the store, and the reader unless it was given ready made.
         """
-        from pagerag.retrieve import encoder as make_encoder
+        from pagerag.retrieve.encoders import encoder_of_store
         from pagerag.store import open_store
 
         overrides = {
@@ -136,7 +138,8 @@ class PageRAG:
         settings = (settings or Settings()).updated(given, dict.fromkeys(given, "argument"))
         place = os.fspath(path) if path is not None else settings.store.path
         if encoder is None:
-            encoder = make_encoder(open_store(place).encoder_name)
+            with open_store(place) as named:
+                encoder = encoder_of_store(named.encoder_name, place, settings.store.encoder)
         store = open_store(place, encoder=encoder)
         promoter = _promoter(settings)
         own_reader = reader is None or isinstance(reader, str)
@@ -291,7 +294,7 @@ class PageRAG:
                 k=self.k,
                 mode=self.mode,
                 analyses=self._analyses(pool.candidates),
-                fill_by_score=pool.metadata.get("scores") == "probability",
+                fill_by_score=pool.scores == "probability",
                 **keywords,
             )
         sentences = self._sentences(pool, self._best_passages(question, pool))
@@ -311,7 +314,7 @@ class PageRAG:
         Adaptive retrieval has ranked its pool by evidence already; any other pool is promoted for it.
         """
         most = self.k + 3
-        if self._ranked or len(pool) <= most:
+        if pool.scores == "probability" or len(pool) <= most:
             return pool.candidates[:most]
         analyses = self._analyses(pool.candidates)
         return self.promoter.promote(question, pool, k=most, mode="paragraph", analyses=analyses).context
@@ -343,8 +346,6 @@ class PageRAG:
     def _encode(self, sentences: Sequence[Candidate]) -> Any:
         if self.encoder is None or not sentences:
             return None
-        from pagerag.store import encoded_text
-
         texts = [encoded_text(sentence.title, sentence.text) for sentence in sentences]
         return np.asarray(self.encoder.encode_passages(texts), dtype=np.float32)
 
@@ -381,20 +382,20 @@ class PageRAG:
 
 
 def default_retriever(
-    store: Store,
+    corpus: Corpus,
     encoder: Encoder | None,
     *,
     mode: str = "hybrid",
     adaptive: bool = True,
 ) -> Retriever:
-    """Hybrid search over the store, with adaptive follow-up where the store can search three ways."""
-    from pagerag.retrieve.stored import StoreRetriever
+    """Return follow-up search over the corpus, or one plain search of it."""
+    if not adaptive or mode != "hybrid":
+        from pagerag.retrieve.corpus_retriever import CorpusRetriever
 
-    if not adaptive or mode != "hybrid" or not hasattr(store, "lookup_title"):
-        return StoreRetriever(store, mode=cast(Any, mode), encoder=encoder)
+        return CorpusRetriever(corpus, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return AdaptiveRetriever(cast(Any, store), encoder)
+    return AdaptiveRetriever(corpus, encoder)
 
 
 def _telling(passage: Candidate) -> list[Candidate]:

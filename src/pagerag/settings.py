@@ -60,8 +60,10 @@ def _doc(text: str, default: Any, **rules: Any) -> Any:
 class StoreSettings:
     """Where the corpus lives."""
 
-    path: str = _doc("folder or object-store URI of the store", "pagerag-store")
-    encoder: str = _doc("encoder for a new store; an existing store keeps its own", "", guarded=True)
+    path: str = _doc("folder of the store", "pagerag-store")
+    encoder: str = _doc(
+        "encoder of a new store; for an existing one, only to confirm what it names", "", guarded=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,6 @@ def test_promote_lists_its_formats(capsys):
 @pytest.mark.integration
 @pytest.mark.slow
 def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("lancedb")
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--reader", "evidence", "--keep", "kept", "--html", "demo.html"]) == 0
     out = capsys.readouterr().out

@@ -135,8 +135,7 @@ def test_retrievers_in_memory(name):
 
 @pytest.mark.integration
 def test_a_retriever_over_a_store(tmp_path):
-    pytest.importorskip("lancedb")
-    from pagerag.retrieve.stored import StoreRetriever
+    from pagerag.retrieve import CorpusRetriever
     from pagerag.store import Unit, open_store
 
     units = [
@@ -156,7 +155,7 @@ def test_a_retriever_over_a_store(tmp_path):
         with store.writing():
             store.upsert(units)
         for mode in ("hybrid", "dense", "lexical"):
-            check_retriever(StoreRetriever(store, mode), finds=FINDS)
+            check_retriever(CorpusRetriever(store, mode), finds=FINDS)
 
 
 # --- systems re-implemented: retrievers over a retriever --------------------------------------------------

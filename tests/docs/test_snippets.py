@@ -113,7 +113,6 @@ def execute(command: str, folder: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs(page, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     from pagerag.cli.demo import CORPUS
 

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["add_json", "add_pipeline", "add_settings", "need_app", "open_pipeline", "settings_of"]
 
 _APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
-    "lancedb": "lancedb",
-    "pyarrow": "pyarrow",
     "wordllama": "wordllama",
     "markdown_it": "markdown-it-py",
 }
 
 _FLAGS = {
     "store": "store.path",
+    "encoder": "store.encoder",
     "reader": "read.reader",
     "units": "read.units",
     "k": "promote.k",
@@ -58,6 +57,11 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     """Add what asking a store takes."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
+    parser.add_argument(
+        "--encoder",
+        metavar="NAME",
+        help="the store's encoder: needed where the store names one that is not built in",
+    )
     parser.add_argument(
         "-r",
         "--reader",
@@ -110,7 +114,6 @@ def open_pipeline(args: argparse.Namespace) -> PageRAG:
     from pagerag.pipeline import PageRAG
 
     settings = settings_of(args)
-    need_app("lancedb", "pyarrow", purpose="to ask a store")
     path = settings.store.path
     if "://" not in path and not Path(path).exists():
         raise StoreError(

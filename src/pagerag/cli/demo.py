@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     settings = settings_of(args)
-    need_app("lancedb", "pyarrow", "wordllama", "markdown_it", purpose="for the demo")
+    need_app("wordllama", "markdown_it", purpose="for the demo")
     reader = make_reader(settings.read.reader, settings)  # first: a wrong name should not cost an index
     with ExitStack() as stack:
         store = _place(args.keep, stack)

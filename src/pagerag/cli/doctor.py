@@ -36,8 +36,7 @@ exit codes: 0 nothing that is set up is broken (missing extras are only told), 1
 
 PACKAGES = {  # distribution → (extra, what for); the module's name where it differs
     "numpy": ("", "everything"),
-    "lancedb": ("lancedb", "the store"),
-    "pyarrow": ("lancedb", "the store, Parquet files"),
+    "pyarrow": ("parquet", "Parquet files"),
     "wordllama": ("wordllama", "the default encoder"),
     "onnxruntime": ("onnx", "ONNX models"),
     "tokenizers": ("onnx", "ONNX models"),
@@ -251,10 +250,15 @@ def _store(args: argparse.Namespace, settings: Settings) -> Finding:
     try:
         from pagerag.store import open_store
 
-        held: Any = open_store(place).stats()
+        with open_store(place) as store:
+            held: Any = store.stats()
+            damage = store.verify() if args.store else []
     except PageRAGError as problem:
         remedy = "index the documents again into a new folder"
         return Finding("store", place, "broken", str(problem), "" if ";" in str(problem) else remedy)
+    if damage:
+        remedy = "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+        return Finding("store", place, "broken", f"it is damaged: {'; '.join(damage[:3])}", remedy)
     return Finding(
         "store", place, "ok", f"{held.units:,} units of {held.documents:,} documents, encoder {held.encoder}"
     )

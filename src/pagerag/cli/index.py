@@ -12,8 +12,7 @@ from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, pain
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, IngestReport, IngestSettings, index_paths
 from pagerag.settings import Settings
-from pagerag.store import LanceStore, StoreStats, open_store
-from pagerag.store.durable import local_folder
+from pagerag.store import SqliteCorpus, StoreStats, local_folder, open_store, store_exists
 
 HELP = """Read documents into a store. Unchanged files are skipped, changed ones replaced; a run that was
 interrupted goes on where it stopped when the same command is given again."""
@@ -114,27 +113,19 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def open_for_writing(settings: Settings) -> LanceStore:
-    """Return the store of the settings: with its own encoder, or with the setting's when it is new."""
-    from pagerag.errors import StoreError, StoreMismatchError
-    from pagerag.retrieve import encoder
+def open_for_writing(settings: Settings) -> SqliteCorpus:
+    """Return the store of the settings: with its own encoder, or with the setting's where it is new."""
+    from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder, encoder_of_store
 
     name = settings.store.encoder
-    default = ("wordllama",) if (name or default_encoder()) == "wordllama" else ()
-    need_app("lancedb", "pyarrow", *default, purpose="to index documents")
-    try:
-        with open_store(settings.store.path) as present:
-            name = name or present.encoder_name
-    except StoreMismatchError:
-        raise
-    except StoreError:
-        name = name or default_encoder()
-    return open_store(settings.store.path, encoder(name), create=True)
-
-
-def default_encoder() -> str:
-    """Return the encoder of a new store when none is named."""
-    return "wordllama"
+    if (name or DEFAULT_ENCODER) == "wordllama":
+        need_app("wordllama", purpose="to index documents")
+    folder = local_folder(settings.store.path)
+    if folder is not None and not store_exists(folder):
+        return open_store(settings.store.path, encoder(name or DEFAULT_ENCODER), create=True)
+    with open_store(settings.store.path) as present:
+        named = present.encoder_name
+    return open_store(settings.store.path, encoder_of_store(named, settings.store.path, name), create=True)
 
 
 def _fields(pairs: list[str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ examples:
   pagerag promote pools.jsonl --json > results.jsonl     one full result a line: core, context, scores, state
   pagerag promote pools.jsonl --explain --limit 3        in words
   pagerag promote run.trec --beside collection=corpus.jsonl --beside queries=queries.jsonl --out kept.trec
-  pagerag promote ranking.csv --out kept.csv             qid,docid,rank,score; corpus.jsonl, queries.jsonl beside it
+  pagerag promote ranking.csv --out kept.csv             columns qid,docid,rank,score
   pagerag promote mine.jsonl --field candidates=retrieved --field question=q
   pagerag promote --formats                              what can be read
 
@@ -98,12 +98,7 @@ def run(args: argparse.Namespace) -> int:
             print(_printable(json.dumps(result, ensure_ascii=False)), flush=True)
     else:
         for pool, _, promotion in work:
-            if promotion is None:
-                print(
-                    f"{paint(_printable(pool.question), 'bold')}  {paint('insufficient', 'red')}\n  the pool is empty"
-                )
-            else:
-                _show(promotion, explain=args.explain)
+            _show_pool(pool, promotion, explain=args.explain)
     if work.empty:
         note(f"{work.empty} of {work.failed + work.done} pools are empty: their records are kept as they are")
     if work.blank:
@@ -111,6 +106,14 @@ def run(args: argparse.Namespace) -> int:
     if work.failed:
         error(f"{work.failed} of {work.failed + work.done} pools could not be promoted")
     return OK if not work.failed else PARTIAL if work.done else FAILED
+
+
+def _show_pool(pool: Pool, promotion: Promotion | None, *, explain: bool) -> None:
+    """Print a promoted pool, or that it is empty."""
+    if promotion is not None:
+        _show(promotion, explain=explain)
+        return
+    print(f"{paint(_printable(pool.question), 'bold')}  {paint('insufficient', 'red')}\n  the pool is empty")
 
 
 class _Work:

@@ -121,8 +121,8 @@ class EndpointEncoder:
             found = self._request([texts[i] for i in places])
             if found.shape[1] != self.dimension:
                 raise EndpointError(
-                    f"{self._endpoint.place}: model {self.model!r} gave vectors of {found.shape[1]} numbers, not "
-                    f"{self.dimension} as before; is another model behind the endpoint now?"
+                    f"{self._endpoint.place}: model {self.model!r} gave vectors of {found.shape[1]} numbers, "
+                    f"not {self.dimension} as before; is another model behind the endpoint now?"
                 )
             rows[places] = found
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

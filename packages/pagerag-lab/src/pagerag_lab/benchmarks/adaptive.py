@@ -14,19 +14,23 @@ Embeddings are cached; the times include encoding the question.
 from __future__ import annotations
 
 import argparse
+import atexit
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import Promoter
-from pagerag.protocols import Encoder
-from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
+from pagerag.protocols import Corpus, Encoder
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
-from pagerag.units import Candidate, Pool
+from pagerag.store import open_store
+from pagerag.units import Candidate, Pool, Unit
 from pagerag_lab.benchmarks import corpora
 from pagerag_lab.rivals.selection import named_support
 
@@ -97,7 +101,7 @@ class Remembered:
 
 def measure(
     name: str,
-    tasks: Sequence[tuple[corpora.Asked, MemoryCorpus]],
+    tasks: Sequence[tuple[corpora.Asked, Corpus]],
     promoter: Promoter,
     pool_size: int,
     limits: Limits,
@@ -108,7 +112,7 @@ def measure(
     adaptive: dict[int, AdaptiveRetriever] = {}
     for asked, corpus in tasks:
         retriever = adaptive.setdefault(id(corpus), AdaptiveRetriever(corpus, limits=limits))
-        ways: list[Callable[[str, int], Pool]] = [corpus.retrieve, retriever.retrieve]
+        ways: list[Callable[[str, int], Pool]] = [CorpusRetriever(corpus).retrieve, retriever.retrieve]
         for plain, promoted, way in zip(rows[::2], rows[1::2], ways, strict=True):
             start = time.process_time()
             pool = way(asked.question, pool_size)
@@ -131,6 +135,20 @@ def measure(
     return rows
 
 
+def stored(units: Sequence[Candidate], vectors: Encoder) -> Corpus:
+    """Return the same passages in an embedded store, under a folder that goes with the process."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    store = open_store(folder.name, vectors, create=True)
+    for start in range(0, len(units), 512):
+        some = units[start : start + 512]
+        store.upsert(
+            [Unit(id=one.id, text=one.text, source=one.id, path=one.id, title=one.title) for one in some]
+        )
+    store.optimize()
+    return store
+
+
 def main() -> None:
     """Measure one corpus and print its table."""
     form = argparse.RawDescriptionHelpFormatter
@@ -142,6 +160,7 @@ def main() -> None:
     parser.add_argument("--pools", action="store_true", help="the questions' own contexts, not one corpus")
     parser.add_argument("--support", action="store_true", help="promote with the support encoder")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--store", action="store_true", help="the corpus in an embedded store, not in memory")
     parser.add_argument("--pool", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=Limits().rounds)
     arguments = parser.parse_args()
@@ -150,10 +169,14 @@ def main() -> None:
         corpus = corpus.without_titles()
     vectors = Remembered(encoder(arguments.encoder, cache=True), [one.question for one in corpus.questions])
     if arguments.pools:
-        tasks = [(asked, MemoryCorpus(units, vectors)) for asked, units in corpus.contexts()]
+        tasks: list[tuple[Any, Corpus]] = [
+            (asked, MemoryCorpus(units, vectors)) for asked, units in corpus.contexts()
+        ]
         what = "each question's own context"
     else:
-        shared = MemoryCorpus(corpus.units, vectors)
+        shared: Corpus = MemoryCorpus(corpus.units, vectors)
+        if arguments.store:
+            shared = stored(corpus.units, vectors)
         tasks = [(asked, shared) for asked in corpus.questions]
         what = f"{len(corpus.units)} passages"
     measure(

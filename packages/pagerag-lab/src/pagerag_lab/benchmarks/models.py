@@ -135,7 +135,6 @@ EXTRAS = {
     "models: onnxruntime": ("onnxruntime", ["onnxruntime"]),
     "models: tokenizers": ("tokenizers", ["tokenizers"]),
     "wordllama": ("wordllama", ["wordllama"]),
-    "lancedb": ("lancedb", ["lancedb", "pyarrow"]),
     "chat": ("httpx", ["httpx"]),
     "gguf": ("xllamacpp", ["xllamacpp"]),
     "spacy": ("spacy", ["spacy"]),

@@ -31,15 +31,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from pagerag.cli.index import default_encoder
 from pagerag.errors import MissingExtraError
 from pagerag.ingest import IngestReport, IngestSettings, index_paths
 from pagerag.pipeline import PageRAG, Stage
+from pagerag.protocols import Corpus
 from pagerag.read import reader as make_reader
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever
 from pagerag.retrieve import encoder as make_encoder
-from pagerag.retrieve.adaptive import AdaptiveRetriever
-from pagerag.retrieve.stored import StoreRetriever
-from pagerag.store import LanceStore, open_store
+from pagerag.retrieve.encoders import DEFAULT_ENCODER
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.text import split_sentences
 
 WARM_UP = 5
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"there is no {corpus}; name the data folder with --data or PAGERAG_DATA", file=sys.stderr)
         return 1
     questions = _questions(options.data / "2wikimultihopqa" / "open_dev.jsonl", options.questions)
-    encoder = make_encoder(options.encoder or default_encoder())
+    encoder = make_encoder(options.encoder or DEFAULT_ENCODER)
     results: list[dict[str, Any]] = []
     place = nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory()
     with place as folder:
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "queries": {
                     name: latencies(store, retriever, encoder, questions, options.reader)
                     for name, retriever in (
-                        ("hybrid", StoreRetriever(store)),
+                        ("hybrid", CorpusRetriever(store)),
                         ("adaptive", AdaptiveRetriever(store, encoder)),
                     )
                 },
@@ -155,22 +155,19 @@ def _roman(number: int) -> str:
     return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
 
 
-def recall(store: LanceStore, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
+def recall(store: Corpus, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
     """How many of the true nearest neighbours dense search returns: 1 when it is exact."""
-    table = store.snapshot().table.search().select(["vector"]).limit(None).to_arrow()
-    flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    vectors = flat.reshape(table.num_rows, -1)
     points = encoder.encode_queries(list(questions[:50]))
-    hits = 0
-    for point in points:
-        scores = vectors @ point
-        floor = np.partition(scores, -k)[-k] - 1e-5
-        hits += sum((c.score or 0.0) >= floor for c in store.search_vector(point, k))
+    with SqliteCorpus(store.location, encoder, exact_below=1 << 62) as every, every.snapshot() as exact:
+        floors = [ranking[-1].score - 1e-5 for ranking in exact.rank_vectors(points, k)]
+    with store.snapshot() as now:
+        found = now.rank_vectors(points, k)
+    hits = sum(hit.score >= floor for hits, floor in zip(found, floors, strict=True) for hit in hits)
     return hits / (k * len(points))
 
 
 def latencies(
-    store: LanceStore, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
+    store: Corpus, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
 ) -> dict[str, dict[str, Any]]:
     """Return milliseconds by stage over the questions, after a few to warm up."""
     pipeline = PageRAG(store, retriever, reader=make_reader(reader), encoder=encoder)

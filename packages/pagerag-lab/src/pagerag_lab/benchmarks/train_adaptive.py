@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pagerag.promotion.trees import Trees
 from pagerag.retrieve import MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Frontier, Limits, probability
-from pagerag.retrieve.paths import Readings
+from pagerag.retrieve.candidate_features import PassageCache
 from pagerag_lab.benchmarks import corpora
 from pagerag_lab.product import write_atomic
 from pagerag_lab.tune.boosting import Growth, boost, to_trees
@@ -106,15 +106,14 @@ def starts(data: Path, say: Any) -> Iterator[Example]:
             corpus = corpus.without_titles()
         vectors = encoder(encoded, cache=True)
         searcher = MemoryCorpus(corpus.units, vectors)
-        readings = Readings(1 << 20)
+        readings = PassageCache(1 << 20)
         asked = corpus.questions[first:last]
         encoded_questions = vectors.encode_queries([one.question for one in asked])
-        for place, (one, vector) in enumerate(zip(asked, encoded_questions, strict=True)):
-            yield Example(
-                Frontier(one.question, vector, searcher, Limits(), readings),
-                one.gold,
-                (first + place) % FOLDS,
-            )
+        with searcher.snapshot() as now:
+            for place, (one, vector) in enumerate(zip(asked, encoded_questions, strict=True)):
+                yield Example(
+                    Frontier(one.question, vector, now, Limits(), readings), one.gold, (first + place) % FOLDS
+                )
         say(f"{corpus.name}, {encoded}: {len(asked)} questions, {len(corpus.units)} passages")
 
 

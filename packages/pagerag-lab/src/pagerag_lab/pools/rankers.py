@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 
 from pagerag.errors import InputError
 from pagerag.protocols import Encoder
-from pagerag.retrieve.ranking import encoded_text
+from pagerag.text import encoded_text
 from pagerag.units import Candidate, Mode, Pool
 from pagerag_lab.datasets.questions import Question
 
 __all__ = ["DenseRanker", "Pools", "Ranker", "Ranking", "unit_text"]
 
 
-unit_text = encoded_text
+def unit_text(unit: Candidate) -> str:
+    """Return what a retriever reads of a unit."""
+    return encoded_text(unit.title, unit.text)
+
+
 """What is embedded and searched: "title. text"."""
 
 

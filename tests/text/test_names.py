@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagerag.retrieve.names import MAX_WORDS, hashed_names, head_name, read
-from pagerag.store.titles import key_hash, title_keys
+from pagerag.text.keys import key_number, title_keys
+from pagerag.text.names import MAX_WORDS, numbered_names, opening_name, read_names
 from pagerag.text.tokens import all_words
 
 
@@ -22,31 +22,31 @@ from pagerag.text.tokens import all_words
     ],
 )
 def test_a_title_is_found_in_running_text(text: str, title: str) -> None:
-    assert any(key in read(text).names for key in title_keys(title))
+    assert any(key in read_names(text).names for key in title_keys(title))
 
 
 def test_no_name_runs_over_the_end_of_a_sentence() -> None:
-    names = read("She lives in Paris. London is far.").names
+    names = read_names("She lives in Paris. London is far.").names
     assert "paris" in names
     assert "london" in names
     assert "paris london" not in names
 
 
 def test_a_name_starts_with_a_capital_where_there_are_capitals() -> None:
-    names = read("the event was in Rome").names
+    names = read_names("the event was in Rome").names
     assert "rome" in names
     assert "event" not in names
 
 
 def test_cues_have_their_places() -> None:
-    reading = read("Gravity was directed by Alfonso Cuarón")
+    reading = read_names("Gravity was directed by Alfonso Cuarón")
     assert [place for place, _ in reading.cues] == [2]
     assert reading.names["alfonso cuaron"] == 4
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
-    reading = read(text)
+    reading = read_names(text)
     assert reading.length == len(reading.words)
     for name, place in reading.names.items():
         assert 0 <= place < reading.length
@@ -54,16 +54,16 @@ def test_any_text_can_be_read(text: str) -> None:
         assert reading.words[place] == name.split(" ")[0]
     for place, _ in reading.cues:
         assert 0 <= place < reading.length
-    head_name(text)
+    opening_name(text)
 
 
 @given(st.text(max_size=200))
 def test_words_are_the_words_of_the_text(text: str) -> None:
-    assert "".join(read(text).words) == "".join(all_words(text)) or not text.isascii()
+    assert "".join(read_names(text).words) == "".join(all_words(text)) or not text.isascii()
 
 
 def test_long_texts_are_read_in_part() -> None:
-    assert read("Word " * 10_000).length <= 401
+    assert read_names("Word " * 10_000).length <= 401
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_long_texts_are_read_in_part() -> None:
     ],
 )
 def test_what_a_passage_is_about(text: str, name: str | None) -> None:
-    assert head_name(text) == name
+    assert opening_name(text) == name
 
 
 REAL = (
@@ -88,14 +88,14 @@ REAL = (
 
 @given(st.lists(st.text(max_size=200) | st.just(REAL), max_size=4))
 def test_names_as_numbers_are_the_names(texts: list[str]) -> None:
-    readings = [read(text) for text in texts]
-    found = hashed_names(readings, 7)
+    readings = [read_names(text) for text in texts]
+    found = numbered_names(readings, 7)
     assert found.owners.tolist() == sorted(found.owners)
     for owner, reading in enumerate(readings, 7):
         mine = found.owners == owner
         first: dict[int, int] = {}
-        for number, place in zip(found.hashes[mine].tolist(), found.places[mine].tolist(), strict=True):
+        for number, place in zip(found.numbers[mine].tolist(), found.places[mine].tolist(), strict=True):
             first.setdefault(number, place)
-        assert list(first.items()) == [(key_hash(name), place) for name, place in reading.names.items()]
-        assert found.of(owner)[0].tolist() == found.hashes[mine].tolist()
+        assert list(first.items()) == [(key_number(name), place) for name, place in reading.names.items()]
+        assert found.of(owner)[0].tolist() == found.numbers[mine].tolist()
         assert [reading.spelled(*one) for one in first.items()] == list(reading.names)

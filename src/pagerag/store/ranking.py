@@ -1,4 +1,4 @@
-"""Scores to ranks. Ties go to the earlier one, so that results never vary."""
+"""Choose the best of many scores. Ties go to the earlier place, so that results never vary."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.units import Candidate
-
-__all__ = ["best", "encoded_text"]
-
-
-def encoded_text(candidate: Candidate) -> str:
-    """What a retriever reads of a unit: ``title. text``, or the text alone when it has no title."""
-    return f"{candidate.title}. {candidate.text}" if candidate.title else candidate.text
+__all__ = ["best"]
 
 
 def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
-    """The places of the ``k`` highest scores, best first, equal ones in order of place."""
+    """Return the places of the ``k`` highest scores, best first, equal ones in order of place."""
     size = len(scores)
     k = min(k, size)
     if k <= 0:

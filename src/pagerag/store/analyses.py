@@ -1,4 +1,4 @@
-"""The stored analyses of recently retrieved units, so that promotion does not read them again."""
+"""Keep the stored analyses of recently retrieved units, so that promotion does not read their text again."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pagerag.errors import FormatError
-from pagerag.store.units import SENTENCE_MARK, Unit
-from pagerag.text import Analysis
-from pagerag.units import Candidate
+from pagerag.store.places import SENTENCE_MARK
+from pagerag.units import Analysis, Candidate, Unit
 
-__all__ = ["Readings"]
+__all__ = ["AnalysisCache"]
 
 
-class Readings:
-    """A bounded cache from unit id to its text and analysis, decoded when first asked for."""
+class AnalysisCache:
+    """A bounded cache from unit id to its text and analysis, decoded when first asked for. Thread-safe."""
 
-    def __init__(self, size: int = 4096) -> None:
+    def __init__(self, size: int = 1024) -> None:
         self.size = size
         self._kept: OrderedDict[str, tuple[str, bytes | Analysis | None]] = OrderedDict()
         self._lock = threading.Lock()
@@ -36,7 +35,7 @@ class Readings:
     def of(
         self, candidates: Sequence[Candidate], fetch: Callable[[Sequence[str]], Mapping[str, Unit]]
     ) -> list[Analysis | None]:
-        """One analysis per candidate; ``fetch`` brings the units that are not remembered."""
+        """Return one analysis for each candidate; ``fetch`` brings the units that are not remembered."""
         owners = [str(c.metadata.get("passage", c.id)) for c in candidates]
         missing = [owner for owner in dict.fromkeys(owners) if owner not in self._kept]
         if missing:
@@ -52,8 +51,8 @@ class Readings:
                 try:
                     analysis = Analysis.from_bytes(stored)
                 except FormatError:
-                    # Another version of the analysis: promotion reads the text itself, which is slower
-                    # and right. ``stats`` says so, and indexing again renews it.
+                    # Another version, or damage: promotion reads the text itself, which is slower and
+                    # right. ``stats`` and ``verify`` say so, and indexing again renews it.
                     self._kept[owner] = (text, None)
                     return None
                 self._kept[owner] = (text, analysis)
@@ -65,7 +64,7 @@ class Readings:
 
 
 def _sentence(analysis: Analysis, text: str, candidate: Candidate) -> Analysis | None:
-    """The part of a passage's analysis that belongs to one of its sentences."""
+    """Return the part of a passage's analysis that belongs to one of its sentences."""
     _, _, number = candidate.id.rpartition(SENTENCE_MARK)
     row = int(number) if number.isdigit() else -1
     if not 0 <= row < len(analysis):

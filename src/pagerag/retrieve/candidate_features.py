@@ -1,9 +1,10 @@
-"""What can be said of a candidate before promotion: how it matches the question, and how the other
-candidates lead to it.
+"""Compute what can be said of a candidate before promotion, as numbers for the rankers of ``adaptive``.
 
-A ``Table`` grows with the pool. Its direct features look at the question and one passage; its link features
-at the passages that name it, are named by it, or stand near it, each weighted by how well it does itself: the
-one-step paths of the frontier. Both are numbers for the rankers of ``adaptive``; the columns are named below.
+That is: how it matches the question, and how the other candidates lead to it.
+
+A ``FeatureTable`` grows with the pool. Its direct features look at the question and one passage; its link
+features at the passages that name it, are named by it, or stand near it, each weighted by how well it does
+itself: the one-step paths of the frontier. The columns are named below.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.retrieve.names import MAX_READ, Reading, hashed_names, head_name, read
-from pagerag.store.terms import terms, terms_of
-from pagerag.store.titles import key_hash, title_keys
+from pagerag.text.keys import key_number, title_keys
+from pagerag.text.names import MAX_READ, NameReading, numbered_names, opening_name, read_names
 from pagerag.text.questions import read_question
+from pagerag.text.terms import terms, terms_of
 from pagerag.units import Candidate
 
-__all__ = ["DIRECT", "LINK", "Asked", "Passage", "Readings", "Table"]
+__all__ = ["DIRECT", "LINK", "FeatureTable", "PassageCache", "PassageReading", "QuestionReading"]
 
 DIRECT = (
     "fused", "dense", "dense_gap", "lexical", "lexical_share", "title_named", "title_kind", "title_words",
@@ -41,34 +42,33 @@ _FAR = 12.0  # words between a cue and a name that have nothing to do with each 
 
 
 @dataclass(frozen=True)
-class Passage:
+class PassageReading:
     """A candidate with its reading; made once for each passage and kept."""
 
     unit: Candidate
-    reading: Reading
+    reading: NameReading
     keys: tuple[str, ...]
-    key_hashes: tuple[int, ...]
+    key_numbers: tuple[int, ...]
     terms: frozenset[str]
     title_terms: frozenset[str]
-    has_title: bool
 
     @classmethod
-    def of(cls, unit: Candidate) -> Passage:
-        name = unit.title or head_name(unit.text)
+    def of(cls, unit: Candidate) -> PassageReading:
+        """Read a candidate."""
+        name = unit.title or opening_name(unit.text)
         keys = title_keys(name) if name else ()
-        reading = read(unit.text)
+        reading = read_names(unit.text)
         return cls(
             unit=unit,
             reading=reading,
             keys=keys,
-            key_hashes=tuple(map(key_hash, keys)),
+            key_numbers=tuple(map(key_number, keys)),
             terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
             title_terms=frozenset(terms(name)) if name else frozenset(),
-            has_title=bool(unit.title),
         )
 
 
-class Readings:
+class PassageCache:
     """The last passages that were read, so that one that many questions find is read once.
 
     Safe for several threads: two may read the same passage, and either reading will do.
@@ -76,14 +76,14 @@ class Readings:
 
     def __init__(self, most: int = 2048) -> None:
         self.most = most
-        self._kept: dict[tuple[str, str | None, str], Passage] = {}
+        self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
 
-    def of(self, unit: Candidate) -> Passage:
-        """The unit's reading."""
+    def of(self, unit: Candidate) -> PassageReading:
+        """Return the unit's reading."""
         key = (unit.id, unit.title, unit.text)
         kept = self._kept.get(key)
         if kept is None:
-            kept = Passage.of(unit)
+            kept = PassageReading.of(unit)
             if len(self._kept) >= self.most:
                 self._kept = {}
             self._kept[key] = kept
@@ -93,12 +93,15 @@ class Readings:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question as follow-up search reads it. ``idf`` weighs its terms by how rare they are among the
-    passages first found, the only corpus that any retriever shows us; ``names`` are its names as numbers."""
+class QuestionReading:
+    """A question as follow-up search reads it.
+
+    ``idf`` weighs its terms by how rare they are among the passages first found; ``names`` are its names as
+    numbers.
+    """
 
     text: str
-    reading: Reading
+    reading: NameReading
     terms: frozenset[str]
     cues: frozenset[int]
     form: str
@@ -107,9 +110,12 @@ class Asked:
     idf: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, vector: NDArray[np.float32] | None, passages: Sequence[Passage]) -> Asked:
+    def of(
+        cls, text: str, vector: NDArray[np.float32] | None, passages: Sequence[PassageReading]
+    ) -> QuestionReading:
+        """Read a question; ``passages`` are those first found for it."""
         words = frozenset(terms(text))
-        reading = read(text)
+        reading = read_names(text)
         size = len(passages)
         counts = {word: sum(word in p.terms or word in p.title_terms for p in passages) for word in words}
         return cls(
@@ -119,31 +125,37 @@ class Asked:
             cues=frozenset(relation for _, relation in reading.cues),
             form=read_question(text).form,
             vector=vector,
-            names=np.array([key_hash(key) for key in reading.names], dtype=np.int64),
+            names=np.array([key_number(key) for key in reading.names], dtype=np.int64),
             idf={word: math.log1p((size - n + 0.5) / (n + 0.5)) for word, n in counts.items()},
         )
 
     @cached_property
     def weight(self) -> float:
+        """Return the sum of the terms' weights."""
         return sum(self.idf.values()) or 1.0
 
 
-def _title_match(asked: Asked, passage: Passage) -> tuple[float, str]:
-    """How exactly the question names the passage (1 the whole title, less for its shorter forms), and
-    the key by which it does."""
+def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float, str]:
+    """Return how exactly the question names the passage, and the key by which it does.
+
+    1 for the whole title, less for its shorter forms, 0 for none.
+    """
     for kind, key in enumerate(passage.keys):
         if key in asked.reading.names:
             return 1.0 / (1 + kind), key
     return 0.0, ""
 
 
-class Table:
-    """The features of the passages of one question's pool. What does not change as the pool grows is
-    computed once for each passage; what passages say of each other, for all pairs at once."""
+class FeatureTable:
+    """The features of the passages of one question's pool.
 
-    def __init__(self, asked: Asked, most_fused: float, most_lexical: float) -> None:
+    What does not change as the pool grows is computed once for each passage; what passages say of each other,
+    for all pairs at once.
+    """
+
+    def __init__(self, asked: QuestionReading, most_fused: float, most_lexical: float) -> None:
         self.asked = asked
-        self.passages: list[Passage] = []
+        self.passages: list[PassageReading] = []
         self._scores: list[tuple[float, float]] = []
         self._most = (most_fused or 1.0, most_lexical or 1.0)
         self._settled = 0
@@ -155,11 +167,11 @@ class Table:
         self._terms = list(asked.idf)
         self._idf = np.array([asked.idf[word] for word in self._terms], dtype=np.float64)
         self._covers = np.zeros((0, len(self._terms)), dtype=np.float64)
-        self.names = hashed_names([])
+        self.names = numbered_names([])
         empty = np.zeros(0, dtype=np.intp)
         self._keys = (np.zeros(0, dtype=np.int64), empty, empty)  # number, owner, kind
 
-    def add(self, passage: Passage, fused: float, lexical: float) -> None:
+    def add(self, passage: PassageReading, fused: float, lexical: float) -> None:
         """One more passage, with its scores in the first search (0 if it was not found there)."""
         self.passages.append(passage)
         self._scores.append((fused / self._most[0], lexical))
@@ -238,14 +250,14 @@ class Table:
             )
         self._direct = np.vstack([self._direct, rows])
 
-    def _settle_names(self, first: int, new: Sequence[Passage]) -> None:
-        """The names that new passages hold, and those that they go by, as numbers."""
-        self.names += hashed_names([passage.reading for passage in new], first)
+    def _settle_names(self, first: int, new: Sequence[PassageReading]) -> None:
+        """Return the names that new passages hold, and those that they go by, as numbers."""
+        self.names += numbered_names([passage.reading for passage in new], first)
         numbers = np.arange(first, first + len(new))
         keys = (
-            np.array([key for p in new for key in p.key_hashes], dtype=np.int64),
-            np.repeat(numbers, [len(p.key_hashes) for p in new]),
-            np.array([kind for p in new for kind in range(len(p.key_hashes))], dtype=np.intp),
+            np.array([key for p in new for key in p.key_numbers], dtype=np.int64),
+            np.repeat(numbers, [len(p.key_numbers) for p in new]),
+            np.array([kind for p in new for kind in range(len(p.key_numbers))], dtype=np.intp),
         )
         first_, second, third = (np.concatenate(pair) for pair in zip(self._keys, keys, strict=True))
         self._keys = first_, second, third
@@ -253,12 +265,12 @@ class Table:
     def _shared_names(self, first: int, count: int) -> NDArray[np.intp]:
         """How many of the question's names each of the last ``count`` passages holds."""
         start = np.searchsorted(self.names.owners, first)
-        hashes, owners = self.names.hashes[start:], self.names.owners[start:] - first
+        numbers, owners = self.names.numbers[start:], self.names.owners[start:] - first
         asked = np.sort(self.asked.names)
         if not len(asked):
             return np.zeros(count, dtype=np.intp)
-        at = np.minimum(np.searchsorted(asked, hashes), len(asked) - 1)
-        hit = asked[at] == hashes
+        at = np.minimum(np.searchsorted(asked, numbers), len(asked) - 1)
+        hit = asked[at] == numbers
         held = np.zeros((count, len(asked)), dtype=bool)
         held[owners[hit], at[hit]] = True
         return np.asarray(np.count_nonzero(held, axis=1), dtype=np.intp)
@@ -267,15 +279,15 @@ class Table:
         """By which of its names (-1: none), and at which word, each passage (row) names each (column)."""
         size = len(self.passages)
         kinds, places = np.full((size, size), -1, dtype=np.intp), np.zeros((size, size), dtype=np.intp)
-        hashes, owners, at = self.names.hashes, self.names.owners, self.names.places
+        numbers, owners, at = self.names.numbers, self.names.owners, self.names.places
         keys, targets, ranks = self._keys
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
-        left = np.searchsorted(ordered, hashes, side="left")
+        left = np.searchsorted(ordered, numbers, side="left")
         hit = left < len(ordered)
-        hit[hit] = ordered[left[hit]] == hashes[hit]
+        hit[hit] = ordered[left[hit]] == numbers[hit]
         places_hit = np.flatnonzero(hit)
-        counts = np.searchsorted(ordered, hashes[places_hit], side="right") - left[places_hit]
+        counts = np.searchsorted(ordered, numbers[places_hit], side="right") - left[places_hit]
         name = np.repeat(places_hit, counts)
         offset = np.arange(len(name)) - np.repeat(np.cumsum(counts) - counts, counts)
         key = order[left[name] + offset]
@@ -289,8 +301,10 @@ class Table:
         return kinds, places
 
     def links(self, own: NDArray[np.float32], seeds: int = 8) -> NDArray[np.float32]:
-        """One row per passage, columns ``LINK``: what the ``seeds`` passages with the highest ``own`` score
-        say of it."""
+        """Return one row per passage, columns ``LINK``.
+
+        They tell what the ``seeds`` passages with the highest ``own`` score say of it.
+        """
         self._settle()
         passages, size = self.passages, len(self.passages)
         rows = np.zeros((size, len(LINK)), dtype=np.float32)
@@ -363,8 +377,7 @@ class Table:
     def _gaps(
         self, chosen: NDArray[np.intp], mentioned: NDArray[np.bool_], places: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """How many words lie between each mention and the nearest cue of a relation that the question asks
-        for."""
+        """Count the words between each mention and the nearest cue of a relation that is asked for."""
         gaps = np.full(mentioned.shape, _FAR)
         for s, number in enumerate(chosen):
             wanted = self.asked.cues

@@ -1,4 +1,4 @@
-"""Text to the terms that lexical search counts."""
+"""What encoders and lexical search read of a unit: its text with its title, and the terms of that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from pagerag.text.tokens import all_words
 
-__all__ = ["terms", "terms_of"]
+__all__ = ["encoded_text", "terms", "terms_of"]
 
 # Shorter than the stop words of promotion: in a search, "after" or "own" may be the one telling word.
 _STOP = frozenset(
@@ -16,8 +16,13 @@ _STOP = frozenset(
 )
 
 
+def encoded_text(title: str | None, text: str) -> str:
+    """Return what encoders and lexical search read of a unit: ``title. text``, or the text alone."""
+    return f"{title}. {text}" if title else text
+
+
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, with repetition: folded words without function words and plurals.
+    """Return the terms of a text in order, with repetition: folded words without function words and plurals.
 
     A text of function words alone ("The Who") keeps them, so that it can be found.
     """
@@ -25,14 +30,16 @@ def terms(text: str) -> list[str]:
 
 
 def terms_of(words: list[str]) -> list[str]:
-    """``terms`` of a text that has been split already."""
+    """Return ``terms`` of a text that has been split already."""
     return [term for word in words if (term := _term(word))] or words
 
 
 @lru_cache(maxsize=1 << 16)
 def _term(word: str) -> str:
-    """The word without its plural ending, nothing of a function word; what might be a name or a number stays
-    as it is."""
+    """Return the word without its plural ending, and nothing for a function word.
+
+    What might be a name or a number stays as it is.
+    """
     if word in _STOP:
         return ""
     if len(word) > 4 and word.endswith("ies"):

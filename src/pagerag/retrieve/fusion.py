@@ -1,11 +1,13 @@
-"""Several rankings to one, by reciprocal rank."""
+"""Fuse several rankings into one, by reciprocal rank."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["reciprocal_rank_fusion"]
+from pagerag.units import Hit
+
+__all__ = ["fuse_hits", "reciprocal_rank_fusion"]
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -17,7 +19,7 @@ def reciprocal_rank_fusion(
     *,
     constant: float = 60.0,
 ) -> dict[Key, float]:
-    """Each id's sum of ``weight / (constant + rank)`` over the rankings, ranks from 1, best first.
+    """Return each id's sum of ``weight / (constant + rank)`` over the rankings, ranks from 1, best first.
 
     Ids with equal sums keep the order in which the rankings first name them.
     """
@@ -28,3 +30,8 @@ def reciprocal_rank_fusion(
         for rank, item in enumerate(ranking, start=1):
             fused[item] = fused.get(item, 0.0) + weight / (constant + rank)
     return dict(sorted(fused.items(), key=lambda pair: -pair[1]))
+
+
+def fuse_hits(rankings: Iterable[Sequence[Hit]]) -> dict[int, float]:
+    """Return the fused score of each row of these rankings of one snapshot, best first."""
+    return reciprocal_rank_fusion([[hit.row for hit in ranking] for ranking in rankings])

@@ -1,7 +1,7 @@
-"""Names in running text.
+"""Find names in running text.
 
 A text is read into the keys of every run of words that starts where a name can start; a passage is named
-in it where one of the passage's title keys (``pagerag.store.titles``) is among them.
+in it where one of the passage's title keys (``pagerag.text.keys``) is among them.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.store.hashing import name_hash, run_hashes, word_hash
 from pagerag.text.entities import extract_entities
+from pagerag.text.keys import run_numbers, word_number, words_number
 from pagerag.text.lexicon import RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = ["HashedNames", "Reading", "hashed_names", "head_name", "read"]
+__all__ = ["NameReading", "NameWord", "NumberedNames", "numbered_names", "opening_name", "read_names"]
 
 MAX_WORDS = 10
 """The longest name that is looked for."""
@@ -35,8 +36,10 @@ _CHUNK = re.compile(r"[^\s/–—-]+")
 _MARKS = "\"'“”‘’«»„()[]{}.,;:!?…*_"
 
 
-def head_name(text: str) -> str | None:
-    """The name that a text opens with: what a passage without a title is about, when it says so.
+def opening_name(text: str) -> str | None:
+    """Return the name that a text opens with, or None.
+
+    It tells what a passage without a title is about.
 
     Encyclopaedic and reference texts open with their subject; "He was" and "In 1957" are no names.
     """
@@ -49,12 +52,13 @@ def head_name(text: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A text as follow-up search reads it.
+class NameReading:
+    """The words of a text with the places where names can stand.
 
-    ``words`` are folded, ``numbers`` are their hashes and ``flags`` say what a word can be in a name;
-    ``starts`` are the places where a name can start, ``ends`` those that no name crosses; ``cues`` are the
-    places and relations (numbers of ``lexicon.RELATIONS``) of relation words; ``length`` counts the words.
+    ``words`` are folded, ``numbers`` are their numbers (``pagerag.text.keys``) and ``flags`` (``NameWord``)
+    say what a word can be in a name; ``starts`` are the places where a name can start, ``ends`` those that
+    no name crosses; ``cues`` are the places and relations (numbers of ``lexicon.RELATIONS``) of relation
+    words; ``length`` counts the words.
     """
 
     words: list[str]
@@ -67,7 +71,7 @@ class Reading:
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The key of each possible name, and the place of its first word."""
+        """Map the key of each possible name to the place of its first word."""
         names: dict[str, int] = {}
         self._collect(names, range(len(self.words)))
         # The same without initials: "Fred F. Sears" names "Fred Sears".
@@ -97,41 +101,46 @@ class Reading:
                     names[key] = start
 
     def spelled(self, number: int, place: int) -> str:
-        """The name of this number that starts at this place."""
+        """Return the key that has this number and starts at this word; empty if there is none."""
         kept = [p for p in range(place, self.length) if self.flags[p] & _LONG]
         for places in (range(place, self.length), kept):
             words = [self.words[p] for p in places[:MAX_WORDS]]
             for size in range(1, len(words) + 1):
-                if name_hash(words[:size]) == number:
+                if words_number(words[:size]) == number:
                     return " ".join(words[:size])
         return ""
 
 
 @dataclass(frozen=True, slots=True)
-class HashedNames:
-    """The names of several readings as numbers (``pagerag.store.hashing``): for each name its number, the
-    reading it stands in, and the place of its first word there; in order of readings, then as ``names``
-    has them, but a name that stands twice comes twice."""
+class NumberedNames:
+    """The names of several readings as numbers (``pagerag.text.keys``).
 
-    hashes: NDArray[np.int64]
+    For each name: its number, the reading it stands in, and the place of its first word there; in order of
+    readings, then as ``NameReading.names`` has them, but a name that stands twice comes twice.
+    """
+
+    numbers: NDArray[np.int64]
     owners: NDArray[np.intp]
     places: NDArray[np.intp]
 
     def of(self, owner: int) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """The names of one reading, and their places."""
+        """Return the numbers of the names of one reading, and their places."""
         first, end = np.searchsorted(self.owners, [owner, owner + 1])
-        return self.hashes[first:end], self.places[first:end]
+        return self.numbers[first:end], self.places[first:end]
 
-    def __add__(self, other: HashedNames) -> HashedNames:
-        return HashedNames(
-            np.concatenate([self.hashes, other.hashes]),
+    def __add__(self, other: NumberedNames) -> NumberedNames:
+        return NumberedNames(
+            np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.owners, other.owners]),
             np.concatenate([self.places, other.places]),
         )
 
 
-def hashed_names(readings: Sequence[Reading], first_owner: int = 0) -> HashedNames:
-    """The names of all readings in one go: a table of starts by lengths, without a string."""
+def numbered_names(readings: Sequence[NameReading], first_owner: int = 0) -> NumberedNames:
+    """Return the names of all readings at once, computed without building a string.
+
+    Readings are numbered from ``first_owner``.
+    """
     lengths = np.array([reading.length for reading in readings], dtype=np.intp)
     ends = np.cumsum(lengths)
     firsts = ends - lengths
@@ -158,21 +167,37 @@ def hashed_names(readings: Sequence[Reading], first_owner: int = 0) -> HashedNam
             named &= kept[last] - start[:, None] > np.arange(MAX_WORDS)
         rows, columns = np.nonzero(named)
         first = number[rows]
-        hashes = run_hashes(words[kept], first, first + columns + 1)
-        parts.append((hashes, owners[here][rows], start[rows] - firsts[owners[here][rows]]))
-    hashes, owner, places = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        numbers = run_numbers(words[kept], first, first + columns + 1)
+        parts.append((numbers, owners[here][rows], start[rows] - firsts[owners[here][rows]]))
+    numbers, owner, places = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(owner, kind="stable")
-    return HashedNames(hashes[order], owner[order] + first_owner, places[order])
+    return NumberedNames(numbers[order], owner[order] + first_owner, places[order])
 
 
-_LONG, _LAST, _ALONE = 1, 2, 4
+class NameWord(IntFlag):
+    """What a word can be in a name."""
+
+    LONG = 1
+    """More than an initial."""
+    LAST = 2
+    """A name may end with it."""
+    ALONE = 4
+    """It may be a name by itself."""
+
+
+# As plain numbers: operations on members of an IntFlag take a microsecond each, and there is one for each
+# word.
+_LONG, _LAST, _ALONE = map(int, NameWord)
 _Piece = tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], int, bool]
 
 
 @lru_cache(maxsize=1 << 16)
 def _piece(chunk: str) -> _Piece:
-    """The words of a piece of text between blanks, their numbers and flags; how many of them, from the
-    first, may start a name; and whether a sentence ends with it. The same pieces come again and again."""
+    """Read a piece of text between blanks; kept, because the same pieces come again and again.
+
+    Returns its words, their numbers and flags, how many of them may start a name (counted from the first),
+    and whether a sentence ends with the piece.
+    """
     bare = chunk.strip(_MARKS)
     words = [bare.lower()] if bare.isascii() and bare.isalnum() else all_words(chunk)
     starts = 0
@@ -188,24 +213,24 @@ def _piece(chunk: str) -> _Piece:
     ]
     # No name runs on over the end of a sentence; "Jr." and initials do not end one.
     ends = chunk[-1] in ".;?!" and len(bare) > 3
-    return tuple(words), tuple(map(word_hash, words)), tuple(flags), starts if words else 0, ends
+    return tuple(words), tuple(map(word_number, words)), tuple(flags), starts if words else 0, ends
 
 
-def read(text: str, *, max_words: int = MAX_READ) -> Reading:
-    """Read the first ``max_words`` words of ``text``."""
+def read_names(text: str, *, max_words: int = MAX_READ) -> NameReading:
+    """Read the first ``max_words`` words of ``text`` for names and relation cues."""
     words: list[str] = []
     numbers: list[int] = []
     flags: list[int] = []
     starts: list[int] = []
     ends: list[int] = []
     length = 0
-    for pieces, hashes, kinds, opening, closing in map(_piece, _CHUNK.findall(text)):
+    for pieces, own, kinds, opening, closing in map(_piece, _CHUNK.findall(text)):
         if not pieces:
             continue
         if opening:
             starts += range(length, length + opening)
         words += pieces
-        numbers += hashes
+        numbers += own
         flags += kinds
         length = len(words)
         if closing:
@@ -213,4 +238,4 @@ def read(text: str, *, max_words: int = MAX_READ) -> Reading:
         if length >= max_words:
             break
     cues = [(place, RELATION_OF[word]) for place, word in enumerate(words) if word in RELATION_OF]
-    return Reading(words, numbers, flags, starts, ends, cues, length)
+    return NameReading(words, numbers, flags, starts, ends, cues, length)
