@@ -17,7 +17,7 @@ from tests.ingest.test_formats import make_pdf
 
 from pagerag.errors import FormatError
 from pagerag.ingest import IngestSettings, SourceFile, index_paths, read_documents
-from pagerag.store import LanceStore
+from pagerag.store import SqliteCorpus
 
 GOOD = "Alpha is a good file."
 
@@ -45,7 +45,7 @@ def only_good(report: object, name: str) -> str:
 # -- bombs
 
 
-def test_a_table_that_claims_fifty_million_columns(folder: Path, store: LanceStore) -> None:
+def test_a_table_that_claims_fifty_million_columns(folder: Path, store: SqliteCorpus) -> None:
     cell = (
         "<w:tc><w:tcPr><w:gridSpan w:val='50000000'/></w:tcPr><w:p><w:r><w:t>A cell.</w:t></w:r></w:p></w:tc>"
     )
@@ -57,14 +57,14 @@ def test_a_table_that_claims_fifty_million_columns(folder: Path, store: LanceSto
     assert time.monotonic() - start < 30
 
 
-def test_a_document_of_two_million_paragraphs(good: Path, store: LanceStore) -> None:
+def test_a_document_of_two_million_paragraphs(good: Path, store: SqliteCorpus) -> None:
     make_docx(good / "b.docx", "<w:p><w:r><w:t>x</w:t></w:r></w:p>" * 2_000_000)
     problem = only_good(index_paths([good], store), "b.docx")
     assert "has more than 250,000 paragraphs" in problem
 
 
 @pytest.mark.parametrize("name", ["b.docx", "b.pptx", "b.xlsx", "b.epub", "b.ods"])
-def test_archives_that_unpack_to_gigabytes(good: Path, store: LanceStore, name: str) -> None:
+def test_archives_that_unpack_to_gigabytes(good: Path, store: SqliteCorpus, name: str) -> None:
     with zipfile.ZipFile(good / name, "w", zipfile.ZIP_DEFLATED) as archive:
         block = b" " * 2**20
         with archive.open("word/document.xml", "w", force_zip64=True) as member:
@@ -74,7 +74,7 @@ def test_archives_that_unpack_to_gigabytes(good: Path, store: LanceStore, name: 
     assert "--max-file-mb" in only_good(index_paths([good], store), name)
 
 
-def test_a_size_that_an_archive_makes_up(good: Path, store: LanceStore) -> None:
+def test_a_size_that_an_archive_makes_up(good: Path, store: SqliteCorpus) -> None:
     make_docx(good / "b.docx", "<w:p><w:r><w:t>word</w:t></w:r></w:p>" * 5000)
     data = bytearray((good / "b.docx").read_bytes())
     for match in re.finditer(rb"PK\x01\x02", bytes(data)):
@@ -83,14 +83,14 @@ def test_a_size_that_an_archive_makes_up(good: Path, store: LanceStore) -> None:
     assert "b.docx" in only_good(index_paths([good], store), "b.docx")
 
 
-def test_entities_that_multiply(good: Path, store: LanceStore) -> None:
+def test_entities_that_multiply(good: Path, store: SqliteCorpus) -> None:
     entities = '<!ENTITY a0 "lol">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
     with zipfile.ZipFile(good / "b.docx", "w") as archive:
         archive.writestr("word/document.xml", f"<!DOCTYPE x [{entities}]><x>&a11;</x>")
     assert "declares XML entities" in only_good(index_paths([good], store), "b.docx")
 
 
-def test_a_sheet_that_repeats_a_cell_without_end(good: Path, store: LanceStore) -> None:
+def test_a_sheet_that_repeats_a_cell_without_end(good: Path, store: SqliteCorpus) -> None:
     from tests.ingest.test_places import ODS
 
     with zipfile.ZipFile(good / "b.ods", "w") as archive:
@@ -101,7 +101,7 @@ def test_a_sheet_that_repeats_a_cell_without_end(good: Path, store: LanceStore) 
     assert (report.indexed, report.failed) == (2, [])
 
 
-def test_a_parquet_file_of_repeated_texts(good: Path, store: LanceStore) -> None:
+def test_a_parquet_file_of_repeated_texts(good: Path, store: SqliteCorpus) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     long = "x" * (7 * 2**20)
@@ -115,7 +115,7 @@ def test_a_parquet_file_of_repeated_texts(good: Path, store: LanceStore) -> None
     assert "gives more than" in only_good(report, "b.parquet")
 
 
-def test_the_record_limit_holds_for_parquet(good: Path, store: LanceStore) -> None:
+def test_the_record_limit_holds_for_parquet(good: Path, store: SqliteCorpus) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"text": ["short", "y" * 5000, "last"]}), good / "b.parquet")
@@ -125,7 +125,7 @@ def test_the_record_limit_holds_for_parquet(good: Path, store: LanceStore) -> No
     assert "line 2: the record is longer than 1,000 characters" in report.bad_records[0]
 
 
-def test_text_without_end(good: Path, store: LanceStore) -> None:
+def test_text_without_end(good: Path, store: SqliteCorpus) -> None:
     (good / "b.md").write_text("Beta is a word. " * 10_000, encoding="utf-8")
     settings = IngestSettings(max_text_chars=50_000)
     assert "gives more than 50,000 characters" in only_good(index_paths([good], store, settings), "b.md")
@@ -134,7 +134,7 @@ def test_text_without_end(good: Path, store: LanceStore) -> None:
 # -- the budget
 
 
-def test_a_file_that_takes_too_long_is_named_and_the_run_goes_on(good: Path, store: LanceStore) -> None:
+def test_a_file_that_takes_too_long_is_named_and_the_run_goes_on(good: Path, store: SqliteCorpus) -> None:
     pytest.importorskip("pypdf")
     make_pdf(good / "b.pdf", [["word"] * 500_000])
     (good / "c.txt").write_text("Gamma comes after it.", encoding="utf-8")
@@ -149,7 +149,7 @@ def test_a_file_that_takes_too_long_is_named_and_the_run_goes_on(good: Path, sto
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="memory is bounded on Linux")
 def test_a_file_that_takes_too_much_memory_is_named_and_the_run_goes_on(
-    good: Path, store: LanceStore
+    good: Path, store: SqliteCorpus
 ) -> None:
     rows = ",".join(json.dumps({"text": f"Record {n}."}) for n in range(200_000))
     (good / "b.json").write_text(f"[{rows}]", encoding="utf-8")
@@ -162,7 +162,7 @@ def test_a_file_that_takes_too_much_memory_is_named_and_the_run_goes_on(
 
 
 def test_a_reader_that_dies_is_replaced(
-    good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pagerag.ingest import isolation
 
@@ -184,7 +184,7 @@ def test_a_reader_that_dies_is_replaced(
 
 
 def test_the_current_folder_is_not_a_place_for_modules(
-    good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (good / "json.py").write_text("raise SystemExit('taken over')", encoding="utf-8")
     monkeypatch.chdir(good)
@@ -194,7 +194,7 @@ def test_the_current_folder_is_not_a_place_for_modules(
 # -- names and links
 
 
-def test_half_a_surrogate_pair_as_an_id(good: Path, store: LanceStore) -> None:
+def test_half_a_surrogate_pair_as_an_id(good: Path, store: SqliteCorpus) -> None:
     rows = [
         '{"id": "\\ud800", "text": "Beta has an odd id."}',
         '{"id": "\\udfff", "text": "Another.", "\\ud801": 1}',
@@ -209,14 +209,14 @@ def test_half_a_surrogate_pair_as_an_id(good: Path, store: LanceStore) -> None:
     }
 
 
-def test_numbers_and_nesting_that_json_refuses(good: Path, store: LanceStore) -> None:
+def test_numbers_and_nesting_that_json_refuses(good: Path, store: SqliteCorpus) -> None:
     rows = ['{"text": "Fine."}', f'{{"text": "x", "n": {"9" * 5000}}}', '{"text": "x", "a": ' + "[" * 10_000]
     (good / "b.jsonl").write_text("\n".join(rows), encoding="utf-8")
     report = index_paths([good], store, IngestSettings(bad_records="skip"))
     assert (report.indexed, len(report.bad_records)) == (2, 2)
 
 
-def test_links_that_lead_outside_are_not_followed(good: Path, store: LanceStore, tmp_path: Path) -> None:
+def test_links_that_lead_outside_are_not_followed(good: Path, store: SqliteCorpus, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("The password is swordfish.", encoding="utf-8")
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "key.txt").write_text("The key is under the mat.", encoding="utf-8")
@@ -226,7 +226,7 @@ def test_links_that_lead_outside_are_not_followed(good: Path, store: LanceStore,
     report = index_paths([good], store)
     assert (report.indexed, report.duplicates) == (1, 1)
     assert [Path(name).name for name in report.outside] == ["leak.txt"]
-    assert "swordfish" not in " ".join(c.text for c in store.search("password"))
+    assert "swordfish" not in " ".join(c.text for c in store.search_text("password"))
     report = index_paths([good], store, IngestSettings(follow_links=True))
     assert {Path(name).name for name in store.ledger()} == {"good.txt", "inside.txt", "leak.txt", "key.txt"}
 

@@ -14,7 +14,7 @@ from pagerag.ingest import index_paths
 from pagerag.pipeline import PageRAG
 from pagerag.places import place_of
 from pagerag.read.evidence import EvidenceReader
-from pagerag.store import LanceStore
+from pagerag.store import SqliteCorpus
 
 TEXTS = {
     "handbook/leave.md": "---\ntitle: Handbook\n---\n# Leave\n\n## Parental leave\n\nParental leave lasts "
@@ -80,7 +80,7 @@ def mixed(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_of_mixed_formats_is_indexed_and_asked(mixed: Path, store: LanceStore) -> None:
+def test_a_folder_of_mixed_formats_is_indexed_and_asked(mixed: Path, store: SqliteCorpus) -> None:
     report = index_paths([mixed], store)
     assert (report.indexed, report.failed, report.bad_records) == (len(QUESTIONS), [], [])
     rag = PageRAG(store, reader=EvidenceReader())
@@ -91,12 +91,12 @@ def test_a_folder_of_mixed_formats_is_indexed_and_asked(mixed: Path, store: Lanc
             question,
             places,
         )
-    assert not any("ninety" in unit.text for unit in store.search("What do bicycles cost?", k=50))
+    assert not any("ninety" in unit.text for unit in store.search_text("What do bicycles cost?", k=50))
 
 
-def test_passages_know_their_neighbours_and_section(mixed: Path, store: LanceStore) -> None:
+def test_passages_know_their_neighbours_and_section(mixed: Path, store: SqliteCorpus) -> None:
     index_paths([mixed], store)
-    [first] = [c for c in store.search("parental leave lasts", k=50) if "twelve" in c.text]
+    [first] = [c for c in store.search_text("parental leave lasts", k=50) if "twelve" in c.text]
     assert first.metadata["section_path"] == ["Leave", "Parental leave"]
     assert "previous" not in first.metadata, "a heading with nothing below it but headings is no passage"
     [second] = store.fetch([first.metadata["next"]])

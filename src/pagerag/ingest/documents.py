@@ -48,8 +48,9 @@ class IngestSettings:
     to a folder, so that a store can move with its documents. ``follow_links`` reads what links inside a
     folder point to even where that is outside of it.
 
-    A file is read in a process of its own (unless ``isolated`` is off) that may take ``max_memory_bytes`` and ``max_seconds`` for each
-    document; archives may unpack to ``max_file_bytes``, and a file may give ``max_text_chars`` of text.
+    A file is read in a process of its own (unless ``isolated`` is off) that may take ``max_memory_bytes``
+    and ``max_seconds`` for each document; archives may unpack to ``max_file_bytes``, and a document may
+    have ``max_text_chars`` of text.
     """
 
     passage_chars: int = 1000

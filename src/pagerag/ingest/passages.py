@@ -179,7 +179,7 @@ class _Cut:
 
 
 def _bounded(text: str, sentences: Sequence[Span], limit: int) -> Iterator[Span]:
-    """Yield sentences; those longer than a passage (text without stops) are cut at white space, or anywhere."""
+    """Yield sentences; those longer than a passage are cut at white space, or anywhere."""
     for start, end in sentences:
         while end - start > limit:
             cut = max(text.rfind(" ", start, start + limit), text.rfind("\n", start, start + limit))

@@ -21,10 +21,11 @@ from pagerag.ingest.isolation import FileReader
 from pagerag.ingest.passages import passages_of
 from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
 from pagerag.ingest.scan import Found, scan
-from pagerag.store import FileRecord, LanceStore, StoredDocument, Unit, encoded_text
-from pagerag.store.base import FileStatus
+from pagerag.protocols import Corpus
+from pagerag.store import FileRecord, StoredDocument, Unit, encoded_text
 from pagerag.text import Analyzer
 from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
+from pagerag.units import FileStatus
 
 __all__ = ["index_paths"]
 
@@ -34,7 +35,7 @@ _OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an i
 
 def index_paths(
     paths: Iterable[str | os.PathLike[str]],
-    store: LanceStore,
+    store: Corpus,
     settings: IngestSettings | None = None,
     *,
     prune: bool = False,
@@ -57,7 +58,7 @@ class _Run:
 
     def __init__(
         self,
-        store: LanceStore,
+        store: Corpus,
         settings: IngestSettings,
         listener: Listener,
         analyzer: Analyzer,
@@ -87,8 +88,8 @@ class _Run:
             report.unsupported, report.outside = found.unsupported, found.outside
             for problem in found.problems:
                 self._failed(str(problem.file), problem)
-            self.ledger = self.store.ledger()
-            self.stored = self.store.documents()
+            self.ledger = dict(self.store.ledger())
+            self.stored = dict(self.store.documents())
             self.sources: dict[str, set[str]] = {}
             for source, document in self.stored.items():
                 self.sources.setdefault(document.path, set()).add(source)
@@ -139,7 +140,7 @@ class _Run:
         self.since_optimised += len(sources)
 
     def _changed(self, found: Found) -> Iterator[tuple[SourceFile, Format, int]]:
-        """The files that must be read. What they hold is known by hash, whatever their dates say."""
+        """Yield the files that must be read. What they hold is known by hash, whatever their dates say."""
         todo = []
         for name, (file, known) in found.files.items():
             try:

@@ -31,7 +31,10 @@ class Found:
         return _below(name, self.roots)
 
     def lacks(self, name: str) -> bool:
-        """Return whether a stored path was looked for and is not there; what could not be looked at may be."""
+        """Return whether a stored path was looked for and is not there.
+
+        What could not be looked at may be there.
+        """
         unseen = [str(problem.file) for problem in self.problems]
         return self.covers(name) and name not in self.files and not _below(name, unseen)
 

@@ -22,10 +22,9 @@ class Archive:
         self._sizes = {part.filename: part.file_size for part in self._zip.infolist()}
         self._taken = 0
         # The sizes that an archive declares are the most that reading gives; what is longer is an error.
-        if sum(self._sizes.values()) > limit:
-            raise file.bad(
-                f"unpacks to {sum(self._sizes.values()):,} bytes; at most {limit:,} are read: raise --max-file-mb"
-            )
+        whole = sum(self._sizes.values())
+        if whole > limit:
+            raise file.bad(f"unpacks to {whole:,} bytes; at most {limit:,} are read: raise --max-file-mb")
 
     def __contains__(self, name: str) -> bool:
         return name in self._sizes

@@ -280,6 +280,7 @@ def inline(text: str, attributes: dict[str, str]) -> Iterator[Kept]:
 
 
 def _cuts(text: str, attributes: dict[str, str]) -> list[_Cut]:
+    """Return what is taken out: (start, end, what stands there instead)."""
     cuts: list[_Cut] = []
     runs: list[tuple[int, int]] = []
     last_bracket = text.rfind("]")
@@ -288,36 +289,40 @@ def _cuts(text: str, attributes: dict[str, str]) -> list[_Cut]:
         start = found.start()
         mark = text[start]
         at = found.end()
-        if mark == "\\":
-            cuts.append((start, start + 1, ""))
-            at = start + 2
-        elif mark in "*_`#+^~":
+        if mark in "*_`#+^~":
             while text[at : at + 1] == mark:
                 at += 1
             runs.append((start, at))
-        elif mark == "<":
-            if link := _REFERENCE.match(text, start):
-                group = 2 if link.group(2) else 1
-                cuts += [(start, link.start(group), ""), (link.end(group), link.end(), "")]
-                at = link.end()
-        elif mark == "[":
-            if anchor := _ANCHOR.match(text, start):
-                cuts.append((start, anchor.end(), ""))
-                at = anchor.end()
-        elif mark == "&":
-            if entity := _ENTITY.match(text, start):
-                cuts.append((start, entity.end(), html.unescape(entity.group())))
-                at = entity.end()
-        elif mark == "{":
-            if named := _NAMED.match(text, start):
-                value = _CHARACTERS.get(named.group(1), attributes.get(named.group(1)))
-                if value is not None:
-                    cuts.append((start, named.end(), value or " "))
-                at = named.end()
+        elif mark in "\\<[&{":
+            at = _sign(text, start, attributes, cuts)
         else:
             at = _link(text, start, at, last_bracket, cuts)
     cuts += _emphasis(text, runs)
     return cuts
+
+
+def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[_Cut]) -> int:
+    """Read an escape, a cross reference, an anchor, an entity or an attribute; returns where to go on."""
+    mark = text[start]
+    if mark == "\\":
+        cuts.append((start, start + 1, ""))
+        return start + 2
+    if mark == "<" and (link := _REFERENCE.match(text, start)):
+        group = 2 if link.group(2) else 1
+        cuts += [(start, link.start(group), ""), (link.end(group), link.end(), "")]
+        return link.end()
+    if mark == "[" and (anchor := _ANCHOR.match(text, start)):
+        cuts.append((start, anchor.end(), ""))
+        return anchor.end()
+    if mark == "&" and (entity := _ENTITY.match(text, start)):
+        cuts.append((start, entity.end(), html.unescape(entity.group())))
+        return entity.end()
+    if mark == "{" and (named := _NAMED.match(text, start)):
+        value = _CHARACTERS.get(named.group(1), attributes.get(named.group(1)))
+        if value is not None:
+            cuts.append((start, named.end(), value or " "))
+        return named.end()
+    return start + 1
 
 
 def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[_Cut]) -> int:

@@ -26,7 +26,7 @@ _LIKELY = tuple(
 
 
 def decode(file: SourceFile, data: bytes) -> str:
-    """Bytes to text; binary data is refused."""
+    """Return bytes as text; binary data is refused."""
     encoding = encoding_of(file, data)
     try:
         return data.decode(encoding)
@@ -35,7 +35,7 @@ def decode(file: SourceFile, data: bytes) -> str:
 
 
 def encoding_of(file: SourceFile, data: bytes, *, more: bool = False) -> str:
-    """The encoding of a text, of which ``data`` is the beginning when there is ``more``.
+    """Return the encoding of a text, of which ``data`` is the beginning when there is ``more``.
 
     A mark at the start decides; then UTF-8, which other encodings hardly ever look like; then a guess.
     """

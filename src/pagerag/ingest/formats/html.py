@@ -24,7 +24,9 @@ _DROPPED = frozenset(
 )
 _ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"))
 _NAVIGATION = frozenset(
-    "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path".split()  # noqa: SIM905
+    (  # noqa: SIM905
+        "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path"
+    ).split()
 )
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 # An opening tag of the key ends an open element of the values, nearer than the boundary.

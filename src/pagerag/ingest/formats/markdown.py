@@ -28,7 +28,9 @@ __all__ = ["add_markdown", "read_markdown"]
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
 _VERBATIM = frozenset(
-    "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt".split()  # noqa: SIM905
+    (  # noqa: SIM905
+        "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt"
+    ).split()
 )
 _OPTION = re.compile(r":[\w-]{1,40}:")
 _DEFINITION = re.compile(r"[ ]{0,3}:[ \t]+(?=\S)")

@@ -75,54 +75,72 @@ def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[_Cut]:
     """Return what is taken out: (start, end, what stands there instead)."""
     cuts: list[_Cut] = []
     for start, end, ticks in spans:
-        cuts.append((start, start + ticks, ""))
-        cuts.append((end - ticks, end, ""))
+        cuts += [(start, start + ticks, ""), (end - ticks, end, "")]
     brackets: list[int] = []
     runs: list[tuple[int, int]] = []
     at = span = 0
     while found := _SPECIAL.search(text, at):
-        start = found.start()
+        start, mark = found.start(), found.group()
         while span < len(spans) and spans[span][1] <= start:
             span += 1
         if span < len(spans) and spans[span][0] <= start:
             at = spans[span][1]
-            continue
-        mark = found.group()
-        at = start + 1
-        if mark == "\\":
-            if text[at : at + 1] in _PUNCTUATION or text[at : at + 1] == "\n":
-                cuts.append((start, at, ""))
-                at += 1
-        elif mark == DROP:
-            cuts.append((start, at, ""))
         elif mark in "*_~":
+            at = start + 1
             while at < len(text) and text[at] == mark:
                 at += 1
             runs.append((start, at))
-        elif mark == "[":
-            at = _opened(text, start, brackets, cuts)
-        elif mark == "]":
-            at = _closed(text, start, brackets, cuts)
-        elif mark == "!":
-            if text[at : at + 1] == "[":
-                brackets.append(start)
-                at += 1
-        elif mark == "<":
-            if link := _AUTOLINK.match(text, start):
-                cuts += [(start, at, ""), (link.end() - 1, link.end(), "")]
-                at = link.end()
-        elif mark == "&":
-            if entity := _ENTITY.match(text, start):
-                plain = html.unescape(entity.group())
-                if plain != entity.group():
-                    cuts.append((start, entity.end(), plain))
-                    at = entity.end()
-        elif role := _ROLE.match(text, start):
-            cuts.append((start, role.end(), ""))
-            at = role.end()
-            _role_target(text, at, spans, span, cuts)
+        elif mark in "[]!":
+            at = _bracket(text, start, brackets, cuts)
+        elif mark == "{":
+            at = _role(text, start, spans, span, cuts)
+        else:
+            at = _sign(text, start, cuts)
     cuts += _emphasis(text, runs)
     return cuts
+
+
+def _bracket(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> int:
+    """Read the beginning or end of a link or an image; returns where to go on."""
+    if text[start] == "[":
+        return _opened(text, start, brackets, cuts)
+    if text[start] == "]":
+        return _closed(text, start, brackets, cuts)
+    if text[start + 1 : start + 2] == "[":
+        brackets.append(start)
+        return start + 2
+    return start + 1
+
+
+def _sign(text: str, start: int, cuts: list[_Cut]) -> int:
+    """Read an escape, a masked character, a link in angle brackets or an entity; returns where to go on."""
+    mark = text[start]
+    if mark == "\\":
+        if text[start + 1 : start + 2] in _PUNCTUATION or text[start + 1 : start + 2] == "\n":
+            cuts.append((start, start + 1, ""))
+            return start + 2
+    elif mark == DROP:
+        cuts.append((start, start + 1, ""))
+    elif mark == "<":
+        if link := _AUTOLINK.match(text, start):
+            cuts += [(start, start + 1, ""), (link.end() - 1, link.end(), "")]
+            return link.end()
+    elif entity := _ENTITY.match(text, start):
+        plain = html.unescape(entity.group())
+        if plain != entity.group():
+            cuts.append((start, entity.end(), plain))
+            return entity.end()
+    return start + 1
+
+
+def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]) -> int:
+    """Read the name of a role before its text; returns where to go on."""
+    role = _ROLE.match(text, start)
+    if role is None:
+        return start + 1
+    cuts.append((start, role.end(), ""))
+    _role_target(text, role.end(), spans, span, cuts)
+    return role.end()
 
 
 def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]) -> None:

@@ -28,7 +28,8 @@ _DEFINITION = re.compile(
 )
 _LABEL = re.compile(r"^\([\w:./-]{1,200}\)=[ \t]{0,20}$", re.MULTILINE)
 _MODULE = re.compile(
-    r"^(?:import[ \t][^\n]{1,500}[ \t]from[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?|import[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?"
+    r"^(?:import[ \t][^\n]{1,500}[ \t]from[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?"
+    r"|import[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?"
     r"|export[ \t]{1,20}(?:const|default|function|let|var)\b[^\n]{0,2000})[ \t]{0,20}$",
     re.MULTILINE,
 )
@@ -267,14 +268,11 @@ class _Scanner:
 
     def _tag(self, start: int) -> int:
         source = self.source
-        if source.startswith("<%", start):
-            if self.last["%>"] < start:
-                return start + 2
-            return self._cut(start, source.find("%>", start) + 2)
-        if source.startswith("<!--", start):
-            if self.last["-->"] < start:
-                return start + 4
-            return self._cut(start, source.find("-->", start) + 3)
+        for opening, closing in (("<%", "%>"), ("<!--", "-->")):
+            if source.startswith(opening, start):
+                if self.last[closing] < start:
+                    return start + len(opening)
+                return self._cut(start, source.find(closing, start) + len(closing))
         if _JSX.match(source, start):
             return self._cut(start, start + (2 if source[start + 1] == ">" else 3))
         if self.last[">"] < start:
@@ -282,7 +280,12 @@ class _Scanner:
         tag = markup_at(source, start, self.last)
         if tag.kind not in ("start", "end") or tag.end > self.end or not self._is_tag(tag):
             return start + 1
-        if tag.kind == "start" and tag.name == "table" and not self.no_table:
+        return self._start_tag(tag) if tag.kind == "start" else self._cut(start, tag.end, _fill(tag))
+
+    def _start_tag(self, tag: Tag) -> int:
+        """Mask a start tag, and what a reader does not see of its element."""
+        source, start = self.source, tag.start
+        if tag.name == "table" and not self.no_table:
             close = source.find("</table", tag.end, self.end)
             if close < 0:
                 self.no_table = True
@@ -290,13 +293,13 @@ class _Scanner:
                 end = source.find(">", close, self.end) + 1 or self.end
                 self.found.tables.append((start, end))
                 return self._cut(start, end, BREAK)
-        if tag.kind == "start" and not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
-            return self._cut(start, self._element_end(tag), BREAK if tag.name in BLOCKS else DROP)
-        if tag.kind == "start" and tag.name in _LEVELS:
+        if not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
+            return self._cut(start, self._element_end(tag), _fill(tag))
+        if tag.name in _LEVELS:
             close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 1000))
             if close >= 0:
                 self.found.headings.append((tag.end, close, _LEVELS[tag.name]))
-        return self._cut(start, tag.end, BREAK if tag.name in BLOCKS or tag.name == "br" else DROP)
+        return self._cut(start, tag.end, _fill(tag))
 
     def _element_end(self, tag: Tag) -> int:
         """Return where an element ends whose content is not seen; what is never closed ends with the text."""
@@ -326,3 +329,7 @@ class _Scanner:
                 or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
             )
         )
+
+
+def _fill(tag: Tag) -> str:
+    return BREAK if tag.name in BLOCKS or tag.name == "br" else DROP

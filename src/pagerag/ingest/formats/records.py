@@ -147,7 +147,6 @@ def _in_json(
 
     ``source`` begins ``shift`` characters into the file; ``line_of`` gives the line of a character.
     """
-
     known: list[tuple[str, int, int]] = []
 
     def place(name: str, text: str) -> SourceMap:

@@ -26,7 +26,8 @@ _FOOTNOTE = re.compile(r"\[(?:\d{1,6}|#[\w-]{0,80}|\*|[\w.-]{1,80})\][ \t]+")
 _TARGET = re.compile(r"(?:_(?:`[^`]{1,300}`|[^:\n]{1,300}|_)?:|__(?:[ \t]|\Z))")
 _BULLET = re.compile(r"[-*+•‣⁃][ \t]+(?=\S)")
 _NUMBER = re.compile(
-    r"(?:\(?(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\)|(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\.)[ \t]+(?=\S)"
+    r"(?:\(?(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\)"
+    r"|(?:\d{1,4}|[A-Za-z]|[ivxlcIVXLC]{1,7}|#)\.)[ \t]+(?=\S)"
 )
 _FIELD = re.compile(r":(?![:\s])([^:\n]{1,120}):(?:[ \t]+|\Z)")
 _LINE_BLOCK = re.compile(r"\|(?:[ \t]+|\Z)")

@@ -14,10 +14,13 @@ from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
 __all__ = ["read_text"]
 
 _ITEM = re.compile(r"[ \t]{0,40}(?:[-*+•‣–][ \t]|\d{1,4}[.)][ \t]|\(\w{1,3}\)[ \t])")
-# "[10:02] <anna> words", "10:02 Anna: words", "Anna Berg: words"
+# A turn of a conversation: a time in brackets or not, then a nickname in angle brackets, or a name and a
+# colon.
 _TURN = re.compile(
-    r"[ \t]{0,20}(?:[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[ ]?[AaPp][Mm])?[\])]?[ \t,-]{0,4})?"
-    r"(?:<[^<>\s]{1,40}>|[^\W\d_][\w.'’-]{0,30}(?:[ ][^\W_][\w.'’-]{0,30}){0,3}(?:[ ]\([^()\n]{1,40}\))?:)[ \t]"
+    r"[ \t]{0,20}"
+    r"(?:[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[ ]?[AaPp][Mm])?[\])]?[ \t,-]{0,4})?"
+    r"(?:<[^<>\s]{1,40}>"
+    r"|[^\W\d_][\w.'’-]{0,30}(?:[ ][^\W_][\w.'’-]{0,30}){0,3}(?:[ ]\([^()\n]{1,40}\))?:)[ \t]"
 )
 
 

@@ -1,0 +1,52 @@
+"""Where a candidate and its sentences stand in their document, so that they can be cited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pagerag.places import Place, place_of
+from pagerag.text import split_sentences
+from pagerag.units import Candidate
+
+__all__ = ["SENTENCE_MARK", "Place", "place_of", "sentences_of"]
+
+SENTENCE_MARK = "@"
+"""Stands between a unit's id and the number of one of its sentences."""
+
+
+def sentences_of(candidate: Candidate) -> list[Candidate]:
+    """Return one candidate for each sentence of a passage; offsets, page and the passage's id are kept.
+
+    The vector and the score are the passage's and stay with it: a sentence has neither.
+    """
+    data = candidate.metadata
+    spans = data.get("sentences") or split_sentences(candidate.text)
+    shared = {key: value for key, value in data.items() if key not in ("sentences", "pages")}
+    first = int(data.get("ordinal", 0))
+    result = []
+    for number, (start, end) in enumerate(spans):
+        place = place_of(candidate, start, end)
+        base = int(data.get("start", 0))
+        own = {
+            **shared,
+            "passage": candidate.id,
+            "start": base + start,
+            "end": base + end,
+            "within": int(data.get("within", 0)) + start,
+            "ordinal": first + number,
+            "sentences": [[0, end - start]],
+        }
+        if place.page is not None:
+            own["page"], own["pages"] = place.page, [place.page]
+        result.append(
+            replace(
+                candidate,
+                id=f"{candidate.id}{SENTENCE_MARK}{number}",
+                text=candidate.text[start:end],
+                position=first + number,
+                score=None,
+                vector=None,
+                metadata=own,
+            )
+        )
+    return result
