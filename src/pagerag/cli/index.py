@@ -10,7 +10,7 @@ from pathlib import Path
 from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
 from pagerag.errors import InputError
-from pagerag.ingest import FORMATS, Event, IngestReport, IngestSettings, index_paths
+from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
 from pagerag.settings import Settings
 from pagerag.store import SqliteCorpus, StoreStats, local_folder, open_store, store_exists
 
@@ -115,10 +115,12 @@ def run(args: argparse.Namespace) -> int:
     new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
         raise InputError(f"there is no {' and no '.join(args.paths)}; nothing was indexed, and no store made")
-    with open_for_writing(settings) as store:
-        report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter)
-        meter.end()
-        stats = store.stats()
+    with FileReader(reading) as reader:
+        reader.start()  # beside the store and its encoder, which take longer
+        with open_for_writing(settings) as store:
+            report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter, reader=reader)
+            meter.end()
+            stats = store.stats()
     code = _exit_code(report)
     kept = not new or bool(stats.files)
     if folder is not None and not kept:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats import FORMATS, read_documents
+from pagerag.ingest.isolation import FileReader
 from pagerag.ingest.report import Event, IngestReport
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ __all__ = [
     "FORMATS",
     "Document",
     "Event",
+    "FileReader",
     "IngestReport",
     "IngestSettings",
     "SourceFile",

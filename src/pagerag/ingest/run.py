@@ -41,15 +41,17 @@ def index_paths(
     prune: bool = False,
     listener: Listener | None = None,
     analyzer: Analyzer | None = None,
+    reader: FileReader | None = None,
 ) -> IngestReport:
     """Read files and folders into ``store``: unchanged files are skipped, changed ones replaced.
 
     With ``prune``, what the store holds of files below ``paths`` that are there no more is removed. A file
     that cannot be read is reported and the others go on; a store that cannot be written ends the run.
+    ``reader`` may be one of the same settings that was started before, so that it is ready now.
     """
     chosen = settings or IngestSettings()
-    with store.writing(), FileReader(chosen) as reader:
-        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), reader)
+    with store.writing(), reader or FileReader(chosen) as files:
+        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), files)
         return run.run(list(paths), prune=prune)
 
 
