@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import gt
 from typing import Any
@@ -17,9 +18,10 @@ from pagerag.promotion.candidates import as_candidates, check_budget, check_ques
 from pagerag.promotion.evidence import Evidence, Signals, retrieved_scores
 from pagerag.promotion.features import ABLATED_FEATURES
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
+from pagerag.promotion.near_duplicates import Statements
 from pagerag.promotion.reading import read_pool
 from pagerag.promotion.result import Promotion
-from pagerag.promotion.strategy import FormulaStrategy, Strategy
+from pagerag.promotion.strategy import FormulaStrategy, Judgement, Strategy
 from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer, codes_of
@@ -168,7 +170,8 @@ class Promoter:
                 raise InputError(f"{len(analyses)} analyses for {len(given)} candidates; they go in pairs")
             analyses = [analyses[i] for i in order]
         judge = self.strategy(mode, strategy)
-        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
+        statements = Statements(pool)
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
         # what comes out is finite, as the tests check for any pool.
         with np.errstate(invalid="ignore"):
@@ -180,13 +183,17 @@ class Promoter:
                 relations=relations,
                 analyses=analyses,
                 weights=judge.weights,
+                statements=statements,
             )
             judgement = judge.judge(evidence, budget.fits)
+        judgement = _with_copies(judgement, statements)
         core = judgement.core
         worth = judgement.scores
         if fill_by_score:
             worth = np.maximum(worth, _probabilities(pool))
-        context = (*core, *budget.fill(core, worth))
+        # By worth, for those who read only the first; the core itself stays in the order of the argument.
+        best_first = sorted(core, key=lambda place: -float(judgement.scores[place]))
+        context = (*best_first, *budget.fill(core, worth))
         return Promotion(
             question=question,
             k=k,
@@ -199,6 +206,7 @@ class Promoter:
             core_places=tuple(order[i] for i in core),
             context_places=tuple(order[i] for i in context),
             state=judgement.state,
+            copies={order[i]: order[statements.first(i)] for i in statements.known() if statements.first(i) != i},
         )
 
     def evidence(
@@ -211,14 +219,16 @@ class Promoter:
         relations: Iterable[Relation] = (),
         analyses: Sequence[Analysis | None] | None = None,
         weights: Weights | None = None,
+        statements: Statements | None = None,
     ) -> Evidence:
-        """What a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        statements = statements or Statements(pool)
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
         retrieved = retrieved_scores(pool)
-        units = admit_best(retrieved)
+        units = admit_best(retrieved, statements)
         readings = self._analyses(pool, units, analyses, mode)
-        reached = admit_reached(asked, pool, units, readings)
+        reached = admit_reached(asked, pool, units, readings, statements)
         if reached:
             readings += self._analyses(pool, reached, analyses, mode)
             units += reached
@@ -348,26 +358,19 @@ class _Budget:
         k: int,
         max_tokens: int | None,
         count: TokenCounter,
+        statements: Statements,
     ) -> None:
         self.k = int(k)
         self.max_tokens = max_tokens
         self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
-        # Two units of the same text say the same thing twice, whatever their ids.
-        self._pool = pool
-        self._says: dict[int, str] = {}
-
-    def _said(self, unit: int) -> str:
-        """What the unit says, letter case aside: made when asked for, since most units never are."""
-        said = self._says.get(unit)
-        if said is None:
-            said = self._says[unit] = self._pool[unit].text.strip().casefold()
-        return said
+        self._statements = statements
 
     def fits(self, units: set[int]) -> bool:
         """Whether these candidates may stand together in a context."""
         if len(units) > self.k:
             return False
-        if len({self._said(unit) for unit in units}) < len(units):
+        # Two units that say the same take one place, whatever their ids.
+        if len({self._statements.first(unit) for unit in units}) < len(units):
             return False
         return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
 
@@ -382,6 +385,17 @@ class _Budget:
                 inside.add(index)
                 filled.append(index)
         return filled
+
+
+def _with_copies(judgement: Judgement, statements: Statements) -> Judgement:
+    """Give each copy of a unit the score of the unit that stands for it."""
+    copies = [(unit, first) for unit in statements.known() if (first := statements.first(unit)) != unit]
+    if not copies:
+        return judgement
+    scores = judgement.scores.copy()
+    for unit, first in copies:
+        scores[unit] = scores[first]
+    return replace(judgement, scores=scores)
 
 
 def _probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:

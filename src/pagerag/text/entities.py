@@ -34,10 +34,10 @@ _U = _upper_case()
 _JOINERS = "|".join(NAME_JOINERS.split())
 # No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and harmless.
 _ASCII_NAME = re.compile(
-    r"[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
+    r"[0-9]*[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
 ).findall
 _ANY_NAME = re.compile(
-    rf"[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
+    rf"[0-9]*[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
 ).findall
 # Opens with what it looks for: a look-behind would be tried at every character of the sentence.
 _NUMBER = re.compile(r"\d[\d,.]*\d").finditer
@@ -48,6 +48,10 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
 ).findall
 _HAS_QUOTE = re.compile(r"[\"“«「『《]").search
+# What looks like names and is none: addresses, paths of files, fields of templates.
+_ADDRESS = re.compile(r"\b[a-z]{2,10}://[^\s<>\"]+|\{[{%][^{}]{0,80}[%}]\}|(?<![\w/])(?:[\w.-]{1,60}/){2,8}[\w.-]{1,60}")
+# What is a name without a capital: confirmation_prompt, --max-time, __init__
+_IDENTIFIER = re.compile(r"(?<![\w-])--[a-z][\w-]{2,40}|\b_{0,2}[a-zA-Z0-9]{1,40}(?:_[a-zA-Z0-9]{1,40}){1,6}\b").findall
 _FATHER = re.compile(r" (?:bin|binti|ibn) ")
 _TAIL = ".'’-&"
 _GENITIVE = ("'s", "’s")
@@ -62,6 +66,8 @@ def extract_entities(text: str) -> list[str]:
     """
     found: list[str] = []
     plain = text.isascii()
+    if "/" in text or "{" in text:
+        text = _ADDRESS.sub(" ", text)
     for surface in _ASCII_NAME(text) if plain else _ANY_NAME(text):
         last = surface[-1]
         if last in _TAIL:
@@ -74,6 +80,9 @@ def extract_entities(text: str) -> list[str]:
             if not (lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface))):
                 found.append(surface)
             continue
+        head, _, rest = surface.partition(" ")
+        if head != "The" and head.lower() in STOP_WORDS and text.startswith(surface):
+            surface = rest  # a capital by its place alone: "If Guido", "This PEP"
         found.append(surface)
         if ("bin" in surface or "ibn" in surface) and _FATHER.search(surface) is not None:
             found += _FATHER.split(surface)  # a name that contains the father's
@@ -86,6 +95,8 @@ def extract_entities(text: str) -> list[str]:
                 before = text[start - 1 : start]
                 if not (before.isalnum() or before in {"_", "."}):
                     found.append(number)
+    if "_" in text or "--" in text:
+        found += [name for name in _IDENTIFIER(text) if name not in found]
     if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
         for quoted in _QUOTED(text):
             surface = quoted[1:-1].strip(" ,.;:!?")
