@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Answer", "Candidate", "Citation", "Mode", "Pool", "Relation", "State"]
+__all__ = ["Answer", "Candidate", "Citation", "Mode", "Pool", "Relation", "State", "SupportChoice"]
 
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
+
+SupportChoice = Literal["auto", "default", "none"]
+"""Which support encoder joins promotion: the shipped one where it is installed, the shipped one, or none."""
 
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""

@@ -26,7 +26,7 @@ from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
-from pagerag.units import Candidate, Mode, Pool, Relation
+from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 __all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
 
@@ -49,7 +49,8 @@ class Promoter:
     ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
     own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default
     the learned one, unless weights are given, which are the formula's); ``support``
-    is a model's own judgement as one more signal; ``ablate`` removes components ("support_scoring",
+    is a model's own judgement as one more signal: a SupportEncoder, or "default" (the one of ``pagerag-models``), "auto"
+    (that one where it is installed) or "none"; ``ablate`` removes components ("support_scoring",
     "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
 
     >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
@@ -65,11 +66,11 @@ class Promoter:
         analyzer: Analyzer | None = None,
         *,
         strategy: str | Strategy | None = None,
-        support: SupportEncoder | None = None,
+        support: SupportEncoder | SupportChoice | None = None,
         ablate: Iterable[str] = (),
     ) -> None:
         self.analyzer = analyzer or Analyzer()
-        self.support = support
+        self.support: SupportEncoder | None = _support(support)
         self.ablate = (ablate,) if isinstance(ablate, str) else tuple(sorted(set(ablate)))
         if not (weights is None or isinstance(weights, Weights | Mapping)):
             raise InputError(
@@ -347,6 +348,20 @@ def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:
     if isinstance(item, tuple | list) and len(item) == 2:
         return item[0], item[1]
     raise InputError(f"promote_many takes Pools or (question, candidates) pairs, not {type(item).__name__}")
+
+
+def _support(choice: SupportEncoder | SupportChoice | None) -> SupportEncoder | None:
+    if choice is None:
+        return None
+    if isinstance(choice, str):
+        from pagerag.models import support_named  # onnxruntime behind it: only for those who ask for it
+
+        return support_named(choice)
+    if not isinstance(choice, SupportEncoder):
+        raise InputError(
+            f"support is {choice!r}; it must be auto, default, none, or an object with name, signals and support()"
+        )
+    return choice
 
 
 class _Budget:

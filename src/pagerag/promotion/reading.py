@@ -65,6 +65,7 @@ class Reading:
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
     taking_part: Ints  # u: the candidates that take part
     whole: Floats  # u x measures of the whole unit, see whole_units.WHOLE
+    held: Bools  # u x Q: the unit or its title has the question token
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -99,7 +100,7 @@ def read_pool(
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
     rows = Rows(candidates, analyses, units, sentences, keep)
     words = Words(rows, sentences, documents)
-    whole = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
+    whole, held = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
     named = Names(rows, documents, candidates, asked, stated_by(candidates, relations))
     return Reading(
         question=asked,
@@ -134,4 +135,5 @@ def read_pool(
         overlap=words.overlap,
         taking_part=np.array(units, dtype=np.int64),
         whole=whole,
+        held=held,
     )

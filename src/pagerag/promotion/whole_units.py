@@ -42,8 +42,11 @@ def rarity(tokens: tuple[str, ...]) -> Floats:
     return np.array([known.get(token, _RAREST) for token in tokens], dtype=np.float32)
 
 
-def whole_units(sentences: Sentences, tokens: tuple[str, ...], units: int) -> Floats:
-    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``.
+def whole_units(
+    sentences: Sentences, tokens: tuple[str, ...], units: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``; and which unit holds which of the
+    question's words, in its text or its title.
 
     ``tokens`` are the question's words, each once, in the order of the columns of ``sentences.own``.
     """
@@ -86,7 +89,7 @@ def whole_units(sentences: Sentences, tokens: tuple[str, ...], units: int) -> Fl
     table[:, 11] = table[:, 1] - table[:, 1].max(initial=0.0)
     table[:, 12] = (has & ~told) @ share
     table[:, 13] = _best_beside(table[:, 1], sentences, units)
-    return table
+    return table, has
 
 
 def _best_beside(value: Floats, sentences: Sentences, units: int) -> Floats:

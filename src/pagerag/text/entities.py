@@ -115,7 +115,7 @@ def name_key(surface: str) -> str:
         lower = surface.lower()
         if lower.isalnum():  # most names are one plain word or several; the pattern is for the others
             return "" if lower in STOP_WORDS else lower
-        words = lower.split(" ")
+        words = lower.split()
         if not "".join(words).isalnum():
             words = all_words(surface)
     else:

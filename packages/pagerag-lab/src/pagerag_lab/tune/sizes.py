@@ -13,7 +13,7 @@ from pagerag.promotion.core_size import LARGEST, best_size, size_rows
 from pagerag.promotion.expected_f1 import prefix_values
 from pagerag.promotion.features import View
 from pagerag_lab.tune.boosting import Growth, boost, predict
-from pagerag_lab.tune.pools import LabelledPool
+from pagerag_lab.tune.labelled import LabelledPool
 
 __all__ = ["Prefixes", "fit_size"]
 
@@ -38,7 +38,8 @@ class Prefixes:
 
     def f1(self, item: LabelledPool, view: View) -> Floats:
         """The F1 that each prefix has."""
-        hits = np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]])
+        # units that say the same evidence in another place count once
+        hits = np.minimum(np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]]), item.total)
         return np.asarray(2 * hits / (np.arange(1, len(hits) + 1) + item.total), dtype=np.float32)
 
     def chosen(self, model: Any | None) -> tuple[list[int], float]:
