@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -34,6 +35,7 @@ from pagerag.promotion.features import (
     unit_features,
     unit_view,
 )
+from pagerag.promotion.next_unit import Standing, rank_units
 from pagerag.promotion.strategy import Fits, Judgement, state_of
 from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
@@ -71,12 +73,13 @@ SUFFICIENCY: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedModel:
-    """Trees for the two rounds, the set's size and sufficiency, with the names of what they read."""
+    """Trees for the two rounds, the ranking, the set's size and sufficiency, with the names of what they read."""
 
     features: tuple[str, ...]
     signals: tuple[str, ...]
     first: Trees
     second: Trees
+    next: Trees
     size: Trees
     sufficiency: Trees
     neutral: Floats  # the median of each feature, for ablations
@@ -104,6 +107,7 @@ class LearnedModel:
             "neutral": self.neutral,
             **self.first.to_arrays("first"),
             **self.second.to_arrays("second"),
+            **self.next.to_arrays("next"),
             **self.size.to_arrays("size"),
             **self.sufficiency.to_arrays("sufficiency"),
         }
@@ -126,6 +130,7 @@ class LearnedModel:
                     signals=tuple(header["signals"]),
                     first=Trees.from_arrays("first", arrays),
                     second=Trees.from_arrays("second", arrays),
+                    next=Trees.from_arrays("next", arrays),
                     size=Trees.from_arrays("size", arrays),
                     sufficiency=Trees.from_arrays("sufficiency", arrays),
                     neutral=arrays["neutral"],
@@ -193,9 +198,11 @@ class LearnedStrategy:
         view = unit_view(evidence)
         table, rows = self._scores(evidence, view)
         asked = table[0, len(self.model.features) - len(OF_QUESTION) : len(self.model.features)]
-        core, expected = self._core(evidence, view, rows, asked, fits)
+        standing = Standing(view, rows, *cover_of(evidence, view), asked)
+        ranked = self._ranked(evidence, standing)
+        core, expected = self._core(standing, ranked, fits)
         if core:
-            row = sufficiency_row(view, table, self.model.features, cover_of(evidence, view), rows, core, expected)
+            row = sufficiency_row(standing, table, self.model.features, ranked, core, expected)
             sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
         else:
             sufficiency = 0.0
@@ -208,7 +215,15 @@ class LearnedStrategy:
             tuple(int(view.unit[i]) for i in ordered),
             sufficiency,
             state_of(sufficiency, self.model.enough, self.model.some),
+            ranking=tuple(view.unit[ranked].tolist()),
         )
+
+    def _ranked(self, evidence: Evidence, standing: Standing) -> list[int]:
+        """Return the rows best first; a unit that shares no word with the question or the pool comes last."""
+        isolated = evidence.isolated
+        if evidence.mode == "document":
+            isolated = np.logical_and.reduceat(isolated, evidence.segments)
+        return rank_units(standing, self.model.next.log_odds, LARGEST, (~isolated).tolist())
 
     def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
         """Return what the first round reads, and every row's probability."""
@@ -227,45 +242,38 @@ class LearnedStrategy:
         return table, _sigmoid_all(self.model.second.log_odds(both))
 
     def _core(
-        self, evidence: Evidence, view: View, scores: Floats, asked: Floats, fits: Fits
+        self, standing: Standing, ranked: Sequence[int], fits: Fits
     ) -> tuple[tuple[int, ...], float]:
-        """Units in order of probability while they fit; of these prefixes the one worth most, with its expected
-        F1.
-
-        A unit that shares no word with the question or the pool is never in it.
-        """
-        isolated = evidence.isolated
-        if evidence.mode == "document":
-            isolated = np.logical_and.reduceat(isolated, evidence.segments)
-        alone = isolated.tolist()
-        order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
-        p = scores.tolist()
-        unit = view.unit.tolist()
+        """Return, of the sets made of the first units of the ranking that fit, the one worth most, with its expected
+        F1."""
+        p, unit = standing.p.tolist(), standing.view.unit.tolist()
         chosen: list[int] = []
         taken: set[int] = set()
-        for index in order:
-            if not alone[index] and fits({*taken, unit[index]}):
+        for index in ranked[:_LOOKED_AT]:
+            if fits({*taken, unit[index]}):
                 chosen.append(index)
                 taken.add(unit[index])
         if not chosen:
             return (), 0.0
         inside = set(chosen)
-        left = [i for i in order if i not in inside]
+        left = [i for i in ranked if i not in inside]
         expected = prefix_values([p[i] for i in chosen], [p[i] for i in left[:_COUNTED]])
         if not self.minimal_selection:
             return tuple(chosen), max(expected)
-        rows = size_rows(view, chosen + left, p, expected[:LARGEST], asked)
+        rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
         size = best_size(self.model.size.log_odds(rows), expected)
         return tuple(chosen[:size]), expected[size - 1]
 
 
-def cover_of(evidence: Evidence, view: View) -> Floats:
-    """Return rows x question words: each word's share of the question's weight where the unit holds it, else 0."""
+def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
+    """Return rows x question words, twice: each word's share of the question's weight where the unit holds it, and
+    where its title does, else 0."""
     reading = evidence.reading
     rare = rarity(tuple(dict.fromkeys(reading.question.tokens)))
     share = rare / max(float(rare.sum()), 1e-6)
     place = {unit: row for row, unit in enumerate(reading.taking_part.tolist())}
-    return reading.held.take([place[unit] for unit in view.unit.tolist()], axis=0) * share
+    rows = [place[unit] for unit in view.unit.tolist()]
+    return reading.held.take(rows, axis=0) * share, reading.title_held.take(rows, axis=0) * share
 
 
 @cache
@@ -275,22 +283,22 @@ def _columns(features: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def sufficiency_row(
-    view: View,
+    standing: Standing,
     table: Floats,
     features: tuple[str, ...],
-    cover: Floats,
-    scores: Floats,
+    ranked: Sequence[int],
     core: tuple[int, ...],
     expected: float,
 ) -> Floats:
     """Return the values of ``SUFFICIENCY`` for a selected set.
 
-    ``table`` is what the first round read (its columns are ``features``, then a support encoder's signals), ``cover``
-    comes from ``cover_of``; ``scores`` and ``core`` speak of the view's rows, ``expected`` is the set's expected F1.
+    ``table`` is what the first round read (its columns are ``features``, then a support encoder's signals);
+    ``ranked`` and ``core`` are rows of the view, ``expected`` is the set's expected F1.
     """
-    order = np.argsort(-scores, kind="stable")
-    ranked = np.zeros(_TOP + 1, dtype=np.float32)
-    ranked[: len(order)] = scores.take(order[: _TOP + 1])
+    view, scores, cover = standing.view, standing.p, standing.cover
+    order = np.array(ranked[: _TOP + 1])
+    top = np.zeros(_TOP + 1, dtype=np.float32)
+    top[: len(order)] = scores.take(order)
     best_of: dict[int, float] = {}
     p = scores.tolist()
     for document, value in zip(view.document.tolist(), p, strict=True):
@@ -312,12 +320,12 @@ def sufficiency_row(
             np.array(
                 [
                     expected,
-                    *ranked[:_TOP],
+                    *top[:_TOP],
                     scores.sum(),
                     len(core),
                     min(p[i] for i in chosen),
                     max((value for i, value in enumerate(p) if i not in inside), default=0.0),
-                    ranked[0] - ranked[1],
+                    top[0] - top[1],
                     *documents,
                     len(set(view.document.take(chosen).tolist())),
                     view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
@@ -332,7 +340,7 @@ def sufficiency_row(
             told.max(axis=0),
             support,
             bearing,
-            table[0, len(features) - len(OF_QUESTION) : len(features)],
+            standing.asked,
         ]
     ).astype(np.float32)
 

@@ -193,8 +193,12 @@ class Promoter:
         if fill_by_score:
             worth = np.maximum(worth, _probabilities(pool))
         # By worth, for those who read only the first; the core itself stays in the order of the argument.
-        best_first = sorted(core, key=lambda place: -float(judgement.scores[place]))
-        context = (*best_first, *budget.fill(core, worth))
+        ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
+        best_first = sorted(core, key=ranking.index)
+        after = np.argsort(-worth, kind="stable").tolist() if fill_by_score or not judgement.ranking else (
+            [*ranking, *np.argsort(-worth, kind="stable").tolist()]
+        )
+        context = (*best_first, *budget.fill(core, after))
         return Promotion(
             question=question,
             k=k,
@@ -389,11 +393,11 @@ class _Budget:
             return False
         return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
 
-    def fill(self, core: tuple[int, ...], worth: NDArray[np.float32]) -> list[int]:
-        """The unused candidates worth most that still fit, best first (A.5, the last step)."""
+    def fill(self, core: tuple[int, ...], ranking: Iterable[int]) -> list[int]:
+        """Return the first candidates of the ranking that are not in the core and still fit (A.5, the last step)."""
         inside = set(core)
         filled: list[int] = []
-        for index in np.argsort(-worth, kind="stable").tolist():
+        for index in ranking:
             if len(inside) >= self.k:
                 break
             if index not in inside and self.fits({*inside, index}):

@@ -66,6 +66,7 @@ class Reading:
     taking_part: Ints  # u: the candidates that take part
     whole: Floats  # u x measures of the whole unit, see whole_units.WHOLE
     held: Bools  # u x Q: the unit or its title has the question token
+    title_held: Bools  # u x Q: its title has it
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -100,7 +101,7 @@ def read_pool(
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
     rows = Rows(candidates, analyses, units, sentences, keep)
     words = Words(rows, sentences, documents)
-    whole, held = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
+    whole, held, title_held = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
     named = Names(rows, documents, candidates, asked, stated_by(candidates, relations))
     return Reading(
         question=asked,
@@ -136,4 +137,5 @@ def read_pool(
         taking_part=np.array(units, dtype=np.int64),
         whole=whole,
         held=held,
+        title_held=title_held,
     )

@@ -44,9 +44,9 @@ def rarity(tokens: tuple[str, ...]) -> Floats:
 
 def whole_units(
     sentences: Sentences, tokens: tuple[str, ...], units: int
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``; and which unit holds which of the
-    question's words, in its text or its title.
+) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``; which unit holds which of the
+    question's words, in its text or its title; and which title does.
 
     ``tokens`` are the question's words, each once, in the order of the columns of ``sentences.own``.
     """
@@ -88,14 +88,14 @@ def whole_units(
     table[:, 10] = np.log1p(sizes)
     table[:, 11] = table[:, 1] - table[:, 1].max(initial=0.0)
     table[:, 12] = (has & ~told) @ share
-    table[:, 13] = _best_beside(table[:, 1], sentences, units)
-    return table, has
-
-
-def _best_beside(value: Floats, sentences: Sentences, units: int) -> Floats:
-    """Return the best ``value`` among the other units of each unit's document; 0 where it stands alone."""
     document = np.zeros(units, dtype=np.int64)
-    document[sentences.owner] = sentences.document
+    document[owner] = sentences.document
+    table[:, 13] = _best_beside(table[:, 1], document)
+    return table, has, sentences.title.take(document, axis=0)
+
+
+def _best_beside(value: Floats, document: NDArray[np.int64]) -> Floats:
+    """Return the best ``value`` among the other units of each unit's document; 0 where it stands alone."""
     same = document[:, None] == document
     np.fill_diagonal(same, False)
     return np.asarray(np.where(same, value, 0.0).max(axis=1, initial=0.0))

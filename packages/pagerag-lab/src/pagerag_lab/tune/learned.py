@@ -25,6 +25,7 @@ from pagerag.promotion.features import (
     unit_view,
 )
 from pagerag.promotion.learned import SUFFICIENCY, LearnedModel, cover_of, sufficiency_row
+from pagerag.promotion.next_unit import CONSIDERED, Standing, next_rows, rank_units
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.trees import Trees
 from pagerag_lab.evaluate.statistics import auroc
@@ -45,6 +46,7 @@ class Settings:
 
     folds: int = 4
     growth: Growth = field(default_factory=Growth)
+    following: Growth = field(default_factory=lambda: Growth(rounds=150, depth=5, rate=0.06, columns=0.6))
     size: Growth = field(default_factory=lambda: Growth(rounds=250, depth=4, rate=0.04, columns=0.5))
     verdict: Growth = field(default_factory=lambda: Growth(rounds=200, depth=4, rate=0.05, columns=0.4))
     k: int = 5
@@ -68,8 +70,12 @@ class _Row:
     table: Floats
     asked: Floats  # the features of the question and the pool
     view: View
-    cover: Floats
+    cover: tuple[Floats, Floats]
     fold: int
+
+    def standing(self, p: Floats) -> Standing:
+        """Return what ranking reads."""
+        return Standing(self.view, p, *self.cover, self.asked)
 
 
 _PROMOTER: Promoter | None = None
@@ -80,7 +86,7 @@ def _share(promoter: Promoter) -> None:
     _PROMOTER = promoter
 
 
-def _read(item: LabelledPool) -> tuple[Floats, Floats, View, Floats]:
+def _read(item: LabelledPool) -> tuple[Floats, Floats, View, tuple[Floats, Floats]]:
     """Return what the trees read of a pool."""
     assert _PROMOTER is not None
     evidence = _PROMOTER.evidence(
@@ -122,10 +128,14 @@ def train(
         for row, p in zip(rows, first_oof, strict=True)
     ]
     second_oof, _ = _cross_fit(rows, tables, settings, say, "second round")
+    say("the ranking")
+    following = fit_next_folds(rows, second_oof, settings)
     say("the set's size")
     rankings = []
     for row, p in zip(rows, second_oof, strict=True):
-        prefixes = Prefixes.of(row.view, row.asked, p, settings.k)
+        standing = row.standing(p)
+        order = rank_units(standing, following[row.fold].log_odds, settings.k)
+        prefixes = Prefixes.of(standing, order, settings.k)
         rankings.append((prefixes, prefixes.f1(row.item, row.view), row.item.weight if row.item.total else 0.0))
     usable = [bool(row.item.gold_ids) for row in rows]
     sizes = [
@@ -149,6 +159,7 @@ def train(
         signals=signals,
         first=first,
         second=second,
+        next=fit_next(rows, second_oof, settings),
         size=size,
         sufficiency=verdict,
         neutral=np.median(sample, axis=0).astype(np.float32),
@@ -184,6 +195,51 @@ def _cross_fit(
                 out[i] = part
         say(f"{name}: fold {fold + 1}/{settings.folds}")
     return out, models
+
+
+def fit_next(rows: Sequence[_Row], scores: Sequence[Floats], settings: Settings) -> Trees:
+    """Learn what a unit adds to those chosen before it, on sets that a ranking, mostly the best one, would make."""
+    tables, labels, weights = [], [], []
+    for number, (row, p) in enumerate(zip(rows, scores, strict=True)):
+        gold = row.item.gold[row.view.unit]
+        if not gold.any() or not row.item.main:
+            continue
+        rng = np.random.default_rng(number)
+        standing = row.standing(p)
+        order = np.argsort(-p, kind="stable").tolist()[:CONSIDERED]
+        facts = _facts_of(row)
+        chosen, left = order[:1], order[1:]
+        for _ in range(settings.k - 1):
+            if not left:
+                break
+            tables.append(next_rows(standing, chosen, left))
+            have = set().union(*(facts[i] for i in chosen))
+            labels.append([bool(facts[i] - have) for i in left])
+            weights.append(np.full(len(left), row.item.weight))
+            # now and then another than the most probable: a ranking must go on well after a slip
+            step = 0 if rng.random() < 0.7 else int(rng.integers(min(4, len(left))))
+            chosen.append(left.pop(step))
+    table, label = np.concatenate(tables), np.concatenate(labels).astype(np.float32)
+    return to_trees(boost(table, label, np.concatenate(weights), settings.following))
+
+
+def _facts_of(row: _Row) -> list[set[object]]:
+    """Return the facts that each row of the view tells."""
+    units = [row.item.pool.candidates[u].id for u in row.view.unit.tolist()]
+    if row.item.facts:
+        return [{n for n, ids in enumerate(row.item.facts) if unit in ids} for unit in units]
+    if row.item.total == 1:
+        return [{0} if unit in row.item.gold_ids else set() for unit in units]
+    return [{unit} if unit in row.item.gold_ids else set() for unit in units]
+
+
+def fit_next_folds(rows: Sequence[_Row], scores: Sequence[Floats], settings: Settings) -> list[Trees]:
+    """Learn the ranking without each fold."""
+    found = []
+    for fold in range(settings.folds):
+        inside = [i for i, row in enumerate(rows) if row.fold != fold]
+        found.append(fit_next([rows[i] for i in inside], [scores[i] for i in inside], settings))
+    return found
 
 
 def _figures(
@@ -246,7 +302,9 @@ def _fit_sufficiency(
     table, labels = [], []
     for row, (prefixes, _, _), p in zip(rows, rankings, scores, strict=True):
         chosen, expected = prefixes.chosen(sizes[row.fold])
-        table.append(sufficiency_row(row.view, row.table, features, row.cover, p, tuple(chosen), expected))
+        table.append(
+            sufficiency_row(row.standing(p), row.table, features, prefixes.order, tuple(chosen), expected)
+        )
         labels.append(row.item.covered(row.view.unit[prefixes.order[: settings.k]].tolist()))
     x, y = np.stack(table), np.array(labels, dtype=np.float32)
     if x.shape[1] != len(SUFFICIENCY):

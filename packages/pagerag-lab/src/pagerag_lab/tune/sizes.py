@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pagerag.promotion.core_size import LARGEST, best_size, size_rows
 from pagerag.promotion.expected_f1 import prefix_values
 from pagerag.promotion.features import View
+from pagerag.promotion.next_unit import Standing
 from pagerag_lab.tune.boosting import Growth, boost, predict
 from pagerag_lab.tune.labelled import LabelledPool
 
@@ -29,12 +30,12 @@ class Prefixes:
     table: Floats
 
     @classmethod
-    def of(cls, view: View, asked: Floats, p: Floats, k: int) -> Prefixes:
-        """The prefixes of the view's rows by falling ``p``; ``asked`` has the features of the question."""
-        order = np.argsort(-p, kind="stable").tolist()
-        ranked = p[order].tolist()
+    def of(cls, standing: Standing, order: list[int], k: int) -> Prefixes:
+        """Return the prefixes of a ranking of the view's rows."""
+        ranked = standing.p[order].tolist()
         expected = prefix_values(ranked[:k], ranked[k:])
-        return cls(order, expected, size_rows(view, order, p.tolist(), expected[:LARGEST], asked))
+        rows = size_rows(standing.view, order, standing.p.tolist(), expected[:LARGEST], standing.asked)
+        return cls(order, expected, rows)
 
     def f1(self, item: LabelledPool, view: View) -> Floats:
         """The F1 that each prefix has."""

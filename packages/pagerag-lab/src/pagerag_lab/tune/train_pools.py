@@ -265,7 +265,7 @@ def benchmark_rows(data: Path) -> Iterator[Row]:
     """Make the rows of the benchmarks' own train files, at both granularities."""
     model = minilm()
     for mode in ("sentence", "document"):
-        items = [item for item in labelled_pools(data, model, mode) if item.mode == mode]  # type: ignore[arg-type]
+        items = [item for item in labelled_pools(data, model, mode, noise=False) if item.mode == mode]  # type: ignore[arg-type]
         for place, item in enumerate(items):
             units = [*item.pool.candidates, *item.spare.candidates]
             key = f"{item.dataset}:{item.question}"
@@ -277,8 +277,6 @@ def benchmark_rows(data: Path) -> Iterator[Row]:
             orders = {name: order for name, order in orders.items()}
             other = items[(place + 7) % len(items)]
             yield from pool_rows(base, orders, list(other.pool.candidates) if place % 2 else [])
-            if item.noisy is not None:
-                yield _row(base, f"{base['id']}~noisy", "minilm", item.noisy.candidates, set(item.gold_ids))
 
 
 # --- documents ----------------------------------------------------------------------------------------------
