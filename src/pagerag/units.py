@@ -29,11 +29,15 @@ __all__ = [
     "State",
     "StoreStats",
     "StoredDocument",
+    "SupportChoice",
     "Unit",
 ]
 
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
+
+SupportChoice = Literal["auto", "default", "none"]
+"""Which support encoder joins promotion: the shipped one where it is installed, the shipped one, or none."""
 
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""

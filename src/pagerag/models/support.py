@@ -44,7 +44,7 @@ class PoolSupport:
     """
 
     name = "pool-support"
-    signals = ("support", "bearing")
+    signals: tuple[str, ...] = ("support", "bearing")
 
     def __init__(self, *, folder: str | Path | None = None, threads: int | None = None) -> None:
         self._model = Model("support", folder=Path(folder) if folder else None, threads=threads)
