@@ -77,5 +77,6 @@ def _plain(view: Mapping[str, Any]) -> str:
     return (
         f"<h1>{escape(view['question'])}</h1>{said}<p><b>{escape(view['verdict']['label'])}</b> "
         f"{escape(view['verdict']['words'])}</p>{f'<ul>{lacking}</ul>' if lacking else ''}"
+        f'<figure class="picture"><div class="scroll">{view["picture"]}</div></figure>'
         f'<ol class="units">{passages}</ol>'
     )

@@ -75,7 +75,7 @@ def missing(promotion: Promotion) -> tuple[str, ...]:
     if absent:
         found.append(f"No candidate names {_listed(absent)}.")
     if nodes:
-        inside = np.asarray(reading.entity[nodes]).any(axis=0).tolist()
+        inside = np.logical_or.reduce(reading.entity[nodes] > 0, axis=0)
         unnamed = [reading.names[t] for t in reading.asked_places.tolist() if not inside[t]]
         if unnamed:
             found.append(f"No selected passage names {_listed(unnamed)}.")
@@ -87,9 +87,9 @@ def missing(promotion: Promotion) -> tuple[str, ...]:
     if nodes and not bool(np.asarray(evidence.answer_kind)[nodes].any()):
         kind = _KINDS.get(asked.answer, "a name that could be the answer")
         found.append(f"Nothing selected holds {kind}, which the question asks for.")
-    if len(promotion.core) > 1 and asked.form == "bridge":
-        if not np.isfinite(evidence.links.score[np.ix_(nodes, nodes)]).any():
-            found.append("No link joins the selected passages to one another.")
+    joined = len(promotion.core) < 2 or bool(np.isfinite(evidence.links.score[np.ix_(nodes, nodes)]).any())
+    if not joined and asked.form == "bridge":
+        found.append("No link joins the selected passages to one another.")
     return tuple(found)
 
 
@@ -99,7 +99,7 @@ def covered_words(promotion: Promotion, nodes: list[int]) -> set[str]:
     tokens = list(dict.fromkeys(reading.question.tokens))
     if not nodes:
         return set()
-    has = np.asarray(reading.query_stem[nodes]).any(axis=0).tolist()
+    has = np.logical_or.reduce(reading.query_stem[nodes], axis=0).tolist()
     return {token for token, there in zip(tokens, has, strict=True) if there}
 
 

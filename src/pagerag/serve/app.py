@@ -11,13 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from pagerag import __version__
+from pagerag.errors import PageRAGError
 from pagerag.serve import routes_chat, routes_own, routes_page, routes_rerank
+from pagerag.serve.gate import ClientGoneError
 from pagerag.serve.keys import Keys, is_loopback
 from pagerag.serve.logs import log
 from pagerag.serve.openapi import describe
-from pagerag.serve.operation import Operation, work_of
-from pagerag.serve.problems import Problem, shape
-from pagerag.serve.service import Service, json_response
+from pagerag.serve.operation import FAULT, GONE, Operation, refusal, work_of
+from pagerag.serve.problems import Problem, problem_of
+from pagerag.serve.service import Service
 from pagerag.serve.telemetry import Telemetry
 from pagerag.settings import Settings
 
@@ -68,16 +70,35 @@ def create_app(
     describe(app)
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Response:
+    async def unknown(request: Request, error: HTTPException) -> Response:
         words = {
             404: f"there is nothing at {request.url.path}; /openapi.json lists the paths",
             405: f"{request.url.path} does not take {request.method}",
         }
         problem = Problem(error.status_code, "http", words.get(error.status_code, str(error.detail)))
-        body = shape(request.url.path, problem, work_of(request.scope).id)
-        response = json_response(body, error.status_code)
+        response = refusal(request.scope, problem)
         response.headers.update(error.headers or {})
         return response
+
+    @app.exception_handler(Problem)
+    async def refused(request: Request, problem: Problem) -> Response:
+        return refusal(request.scope, problem)
+
+    @app.exception_handler(PageRAGError)
+    async def failed(request: Request, error: PageRAGError) -> Response:
+        problem = problem_of(error)
+        if problem.status == 500:
+            raise error  # a fault of ours: the outermost layer logs it
+        return refusal(request.scope, problem)
+
+    @app.exception_handler(ClientGoneError)
+    async def gone(request: Request, _: ClientGoneError) -> Response:
+        work_of(request.scope).problem = "client_gone"
+        return Response(status_code=GONE)
+
+    @app.exception_handler(Exception)
+    async def broken(request: Request, _: Exception) -> Response:
+        return refusal(request.scope, FAULT)
 
     origins = sorted(_listed(settings.serve.origins))
     if origins:

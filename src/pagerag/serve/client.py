@@ -13,7 +13,7 @@ from pagerag._extras import need
 from pagerag.errors import CandidateError, EndpointError, InputError, PageRAGError, ReaderTimeoutError
 from pagerag.units import Candidate, Mode, State
 
-__all__ = ["Asked", "AsyncClient", "Client", "Cited", "Promoted", "Ranked", "Streamed"]
+__all__ = ["Asked", "AsyncClient", "Cited", "Client", "Promoted", "Ranked", "Streamed"]
 
 Texts = Sequence[str | Mapping[str, Any] | Candidate]
 
@@ -235,8 +235,9 @@ class Client:
                 for line in reply.iter_lines():
                     if line:
                         block.append(line)
-                    elif (event := _parsed(block)) is not None:
-                        block = []
+                        continue
+                    event, block = _parsed(block), []
+                    if event is not None:
                         yield self._calls.event(*event)
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
@@ -327,8 +328,9 @@ class AsyncClient:
                 async for line in reply.aiter_lines():
                     if line:
                         block.append(line)
-                    elif (event := _parsed(block)) is not None:
-                        block = []
+                        continue
+                    event, block = _parsed(block), []
+                    if event is not None:
                         yield self._calls.event(*event)
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem

@@ -38,16 +38,18 @@ class Tuning(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    k: int | None = Field(None, ge=1, le=1000, description="Units in the context.")
-    mode: Mode | None = Field(None, description="What a unit is.")
-    strategy: Strategy | None = Field(None, description="How support is scored.")
-    max_tokens: int | None = Field(None, ge=1, le=10_000_000, description="Token budget of the context.")
-    weights: dict[str, float] | None = Field(
-        None, description="Weights of the formula that differ from the shipped."
+    k: int | None = Field(default=None, ge=1, le=1000, description="Units in the context.")
+    mode: Mode | None = Field(default=None, description="What a unit is.")
+    strategy: Strategy | None = Field(default=None, description="How support is scored.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, le=10_000_000, description="Token budget of the context."
     )
-    pool: int | None = Field(None, ge=1, le=1000, description="Units to retrieve (stores only).")
+    weights: dict[str, float] | None = Field(
+        default=None, description="Weights of the formula that differ from the shipped."
+    )
+    pool: int | None = Field(default=None, ge=1, le=1000, description="Units to retrieve (stores only).")
     units: Literal["auto", "core", "context"] | None = Field(
-        None, description="What the reader sees (stores only)."
+        default=None, description="What the reader sees (stores only)."
     )
 
     @property
@@ -69,7 +71,7 @@ class CandidateIn(BaseModel):
     position: int | None = None
     score: float | None = None
     entities: list[str] | None = None
-    relations: list[list[str]] | None = Field(None, description="Facts as [head, relation, tail].")
+    relations: list[list[str]] | None = Field(default=None, description="Facts as [head, relation, tail].")
     vector: list[float] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -86,7 +88,7 @@ class PromoteRequest(Tuning):
         description="Texts or objects, best first unless they have scores."
     )
     vector: list[float] | None = Field(
-        None, description="The question's embedding, where candidates have theirs."
+        default=None, description="The question's embedding, where candidates have theirs."
     )
 
 
@@ -113,9 +115,9 @@ class AskRequest(Tuning):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION}]})
 
     question: Question
-    store: str | None = Field(None, description="The store's name; without it, the first.")
-    trace: bool = Field(False, description="Every step of retrieval and promotion.")
-    stream: bool = Field(False, description="Answer as server-sent events: stage, words, result.")
+    store: str | None = Field(default=None, description="The store's name; without it, the first.")
+    trace: bool = Field(default=False, description="Every step of retrieval and promotion.")
+    stream: bool = Field(default=False, description="Answer as server-sent events: stage, words, result.")
 
 
 class AskResponse(BaseModel):
@@ -143,8 +145,10 @@ class ExplainRequest(Tuning):
     question: Question
     store: str | None = None
     candidates: list[str | CandidateIn] | None = None
-    answer: bool = Field(True, description="Let the reader answer, too.")
-    format: Literal["json", "html", "svg"] = Field("json", description="html: one self-contained file.")
+    answer: bool = Field(default=True, description="Let the reader answer, too.")
+    format: Literal["json", "html", "svg"] = Field(
+        default="json", description="html: one self-contained file."
+    )
 
 
 class StoreOut(BaseModel):

@@ -12,16 +12,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pagerag.errors import PageRAGError
-from pagerag.serve.gate import ClientGoneError
 from pagerag.serve.keys import Keys
 from pagerag.serve.logs import log
 from pagerag.serve.metrics import Metrics
-from pagerag.serve.problems import Problem, problem_of, shape
+from pagerag.serve.problems import Problem, shape
 
-__all__ = ["Operation", "Work", "work_of"]
+__all__ = ["FAULT", "GONE", "Operation", "Work", "refusal", "work_of"]
 
 OPEN = frozenset(("/health",))
 """Paths that need no key: what a load balancer asks."""
@@ -29,7 +28,11 @@ OPEN = frozenset(("/health",))
 _ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _QUIET = frozenset(("/health", "/ready", "/metrics"))
-_GONE = 499  # nobody reads this status; it stands in the log
+
+GONE = 499
+"""Nobody reads this status; it stands in the log."""
+
+FAULT = Problem(500, "internal", "an unexpected error; the server's log has it under the request id")
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class Work:
     started: float
     timings: dict[str, float] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
 
     def timed(self, name: str, seconds: float) -> None:
         """Note how long a stage took."""
@@ -50,6 +54,23 @@ def work_of(scope: Mapping[str, Any]) -> Work:
     """Return what is known of the request of this ASGI scope."""
     work: Work = scope["state"]["work"]
     return work
+
+
+def refusal(scope: Scope, problem: Problem, *, page: bool = False) -> Response:
+    """Return a problem as a response in the shape that clients of the path read."""
+    work = work_of(scope)
+    work.problem = problem.kind
+    response = Response(
+        orjson.dumps(shape(scope["path"], problem, work.id)),
+        problem.status,
+        media_type="application/json",
+        headers=problem.headers,
+    )
+    if problem.status == 401:  # a browser asks for the key; the password is what counts
+        response.headers["www-authenticate"] = 'Basic realm="pagerag", charset="UTF-8"' if page else "Bearer"
+    if problem.status in {408, 413}:
+        response.headers["connection"] = "close"  # what is left of the body is not read
+    return response
 
 
 class Operation:
@@ -78,26 +99,19 @@ class Operation:
         work = Work(given if _ID.fullmatch(given) else uuid.uuid4().hex, time.perf_counter())
         scope.setdefault("state", {})["work"] = work
         reply = _Reply(send, work, self)
-        problem: Problem | None = None
         failure: BaseException | None = None
         try:
             self._admit(scope, headers)
             await self.app(scope, receive, reply)
         except Problem as refused:
-            problem = refused
-        except PageRAGError as error:
-            problem = problem_of(error)
-            failure = error if problem.status == 500 else None
-        except ClientGoneError:
-            reply.status = _GONE
+            await refusal(scope, refused, page="text/html" in headers.get(b"accept", ""))(
+                scope, receive, reply
+            )
         except Exception as error:  # noqa: BLE001 - the last layer: nothing may end a worker
             failure = error
-            problem = Problem(
-                500, "internal", "an unexpected error; the server's log has it under the request id"
-            )
-        if problem is not None and not reply.begun:
-            await self._refuse(scope, headers, problem, work, reply)
-        self._account(scope, work, reply, problem, failure)
+            if not reply.begun:
+                await refusal(scope, FAULT)(scope, receive, reply)
+        self._account(scope, work, reply, failure)
 
     def _admit(self, scope: Scope, headers: Mapping[bytes, str]) -> None:
         path = scope["path"]
@@ -126,23 +140,7 @@ class Operation:
                 "a page of another origin may not call this server (setting serve.origins)",
             )
 
-    async def _refuse(
-        self, scope: Scope, headers: Mapping[bytes, str], problem: Problem, work: Work, send: Send
-    ) -> None:
-        body = orjson.dumps(shape(scope["path"], problem, work.id))
-        told = {"content-type": "application/json", "content-length": str(len(body)), **problem.headers}
-        if problem.status == 401:
-            page = "text/html" in headers.get(b"accept", "")
-            told["www-authenticate"] = 'Basic realm="pagerag", charset="UTF-8"' if page else "Bearer"
-        if problem.status in {408, 413}:
-            told["connection"] = "close"  # what is left of the body is not read
-        pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in told.items()]
-        await send({"type": "http.response.start", "status": problem.status, "headers": pairs})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
-
-    def _account(
-        self, scope: Scope, work: Work, reply: _Reply, problem: Problem | None, failure: BaseException | None
-    ) -> None:
+    def _account(self, scope: Scope, work: Work, reply: _Reply, failure: BaseException | None) -> None:
         seconds = time.perf_counter() - work.started
         route = getattr(scope.get("route"), "path", None) or "unknown"
         self.metrics.requests.labels(route, scope["method"], str(reply.status)).inc()
@@ -161,7 +159,7 @@ class Operation:
             route=route,
             status=reply.status,
             ms=round(1000 * seconds, 2),
-            **({"problem": problem.kind} if problem is not None else {}),
+            **({"problem": work.problem} if work.problem else {}),
             **{f"{stage}_ms": round(1000 * took, 2) for stage, took in work.timings.items()},
             **work.notes,
         )
