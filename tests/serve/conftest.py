@@ -47,11 +47,11 @@ def running(settings, stores=None, **keywords):
     import uvicorn
 
     from pagerag.serve import create_app
-    from pagerag.serve.process import bind
+    from pagerag.serve.process import bind, server_config
 
     app = create_app(settings, stores or {}, **keywords)
     listening = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on"))
+    server = uvicorn.Server(server_config(app, settings))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()
     deadline = time.monotonic() + 60
