@@ -58,15 +58,18 @@ class DrainingServer(uvicorn.Server):
         self.served = app
         self._asked = False
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the drain; a second Ctrl-C ends at once."""
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Begin the drain; a second signal ends at once."""
         if self._asked:
-            super().handle_exit(sig, frame)
+            self.should_exit = self.force_exit = True
             return
         self._asked = True
         self.served.stop()
         log("stopping", drain=self.served.service.settings.serve.drain)
-        threading.Timer(NOTICE, super().handle_exit, (sig, frame)).start()
+        threading.Timer(NOTICE, self._close).start()
+
+    def _close(self) -> None:
+        self.should_exit = True
 
 
 def run(settings: Settings, stores: Mapping[str, str]) -> int:
