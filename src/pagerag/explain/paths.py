@@ -297,10 +297,12 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
     for link in sorted(links, key=lambda one: one.kind != "kept"):
         x1, y1, x2, y2 = _ends(link, cards)
         near = x2 - x1 <= GAP_X + 1
-        x = x1 + 45 if x1 == x2 else (x1 + x2) / 2 if near else x2 - GAP_X / 2
+        x = (x1 + x2) / 2 if near else x2 - GAP_X / 2
         y = (y1 + y2) / 2 if near or x1 == x2 else y1 + 0.82 * (y2 - y1)
-        label = _cut(link.label, GAP_X - 26, 10.5)
+        label = _cut(link.label, GAP_X - 30, 10.5)
         wide = width_of(label, 10.5) + 14
+        if x1 == x2:  # neighbours in one column: the label stands beside them, not on them
+            x = x1 + wide / 2 + 10
         while any(abs(x - a) < (wide + w) / 2 + 4 and abs(y - b) < 23 for a, b, w in taken):
             y += 6
         taken.append((x, y, wide))
@@ -348,11 +350,13 @@ def _to_answer(
     low, high = min(card.middle, middle) - 12, max(card.middle, middle) + 12
     if not any(other.y < high and other.y + other.height > low for other in between):
         return curve(card.x + CARD, card.middle, x, middle, kind, 2)
+    # Down the gap beside the card, along a lane under all cards, up to the answer: no card is in the way.
     lane = height - MARGIN / 2 - 5.0 * place
-    start, end = card.x + CARD * 0.75, x + SIDE / 2
+    start, gap, end = card.x + CARD, card.x + CARD + 16 + 6.0 * place, x + SIDE / 2 + 8.0 * place
+    foot = middle + tall / 2
     return (
-        f'<path class="link {kind}" stroke-width="2" fill="none" d="M{start:.1f},{card.y + card.height:.1f} '
-        f"C{start:.1f},{lane:.1f} {start + 10:.1f},{lane:.1f} {start + 40:.1f},{lane:.1f} "
-        f"L{end - 40:.1f},{lane:.1f} C{end:.1f},{lane:.1f} {end:.1f},{lane:.1f} "
-        f'{end:.1f},{middle + tall / 2:.1f}"/>'
+        f'<path class="link {kind}" stroke-width="2" fill="none" d="M{start:.1f},{card.middle:.1f} '
+        f"Q{gap:.1f},{card.middle:.1f} {gap:.1f},{card.middle + 16:.1f} L{gap:.1f},{lane - 12:.1f} "
+        f"Q{gap:.1f},{lane:.1f} {gap + 12:.1f},{lane:.1f} L{end - 12:.1f},{lane:.1f} "
+        f'Q{end:.1f},{lane:.1f} {end:.1f},{lane - 12:.1f} L{end:.1f},{foot:.1f}"/>'
     )

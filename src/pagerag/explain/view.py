@@ -50,6 +50,7 @@ def view(
         "core": [unit.id for unit in promotion.core],
         "context": [unit.id for unit in promotion.context],
         "candidates": _candidates(promotion, shown, answer, found or {}),
+        "argument": _argument(promotion),
         "paths": _paths(promotion),
         "steps": selection_steps(promotion),
         "graph": _graph(promotion),
@@ -104,6 +105,7 @@ def _candidates(
                 "title": unit.title,
                 "text": unit.text[:_MOST_TEXT],
                 "cut": max(0, len(unit.text) - _MOST_TEXT),
+                "skip": _heading(unit),
                 "score": round(scores[place], 4),
                 "retrieved": retrieved[place],
                 "retrieved_score": None if unit.score is None else round(float(unit.score), 4),
@@ -120,6 +122,34 @@ def _candidates(
             }
         )
     return rows
+
+
+def _heading(unit: Candidate) -> int:
+    """Return how many characters at the start of a unit's text only repeat its title."""
+    title = (unit.title or "").strip()
+    start = len(unit.text) - len(unit.text.lstrip("# \n"))
+    if not title or not unit.text[start:].startswith(f"{title}\n"):
+        return 0
+    rest = unit.text[start + len(title) :]
+    return len(unit.text) - len(rest.lstrip()) if rest.strip() else 0
+
+
+def _argument(promotion: Promotion) -> dict[str, Any] | None:
+    """Return the kept path of several units whose weakest unit is the strongest."""
+    scores = dict(zip((unit.id for unit in promotion.pool), np.asarray(promotion.scores).tolist(), strict=True))
+    kept = [path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1]
+    if not kept:
+        return None
+    best = min(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
+    asked = {node["id"] for node in promotion.graph.nodes if node.get("asked")}
+    naming = {e["from"] for e in promotion.graph.edges if e["kind"] == "mention" and e["to"] in asked}
+    unit_of = {node["id"]: node["unit"] for node in promotion.graph.nodes if node["kind"] == "sentence"}
+    names = {unit_of[node] for node in naming if node in unit_of}
+    told = best.to_dict()
+    if told["units"][-1] in names and told["units"][0] not in names:  # it begins with what the question names
+        for key in ("units", "sentences", "edges"):
+            told[key] = told[key][::-1]
+    return told
 
 
 def _marks(unit: Candidate, citations: Sequence[Citation]) -> list[dict[str, Any]]:
@@ -141,7 +171,9 @@ def _place(unit: Candidate) -> dict[str, Any]:
 
 def _paths(promotion: Promotion) -> list[dict[str, Any]]:
     rows = []
-    for path in promotion.paths[:_MOST_PATHS]:
+    several = [path for path in promotion.paths if path.verdict == "kept" and len(path.units) > 1][:4]
+    chosen = {path.rank: path for path in (*promotion.paths[:_MOST_PATHS], *several)}
+    for _, path in sorted(chosen.items()):
         row = path.to_dict()
         row["reason"] = path_reason(promotion, path)
         rows.append(row)

@@ -4,7 +4,7 @@
   const { draw, h, save } = pagerag;
   const $ = (id) => document.getElementById(id);
   const root = $("result"), status = $("status"), form = $("ask-form");
-  let tab = "store", stores = [], weights = [], asked = null, kept = null, running = null, shown = null;
+  let tab = "store", chosen = false, stores = [], weights = [], asked = null, kept = null, running = null, shown = null;
 
   function say(words, error = false) { status.textContent = words; status.classList.toggle("error", error); }
 
@@ -121,7 +121,7 @@
     $("ask").textContent = next === "pool" ? "Promote" : "Ask";
     if (focus) $(TABS[next]).focus();
   }
-  for (const [key, id] of Object.entries(TABS)) $(id).addEventListener("click", () => choose(key));
+  for (const [key, id] of Object.entries(TABS)) $(id).addEventListener("click", () => { chosen = true; choose(key); });
   document.querySelector(".tabs").addEventListener("keydown", (event) => {
     const keys = Object.keys(TABS).filter((key) => !$(TABS[key]).hidden), at = keys.indexOf(tab);
     if (event.key === "ArrowRight") choose(keys[(at + 1) % keys.length], true);
@@ -205,7 +205,8 @@
       await loadStores(wanted.get("store"));
       weights = (await (await call("/v1/weights")).json()).weights;
       drawWeights();
-      choose(stores.length ? "store" : "pool");
+      if (!chosen) choose(stores.length ? "store" : "pool");
+      else choose(tab);
       if (!stores.length) say("This server serves no store: paste a question with its candidates.");
       if (wanted.get("q")) { $("question").value = wanted.get("q"); await ask({ focus: true }); }
     } catch (problem) { say(problem.message, true); }

@@ -18,7 +18,8 @@ const pagerag = (() => {
   const s = (tag, attributes, ...children) => make(SVG, tag, attributes, children);
   const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : Number(value).toFixed(digits));
   const clip = (text, most) => (text.length <= most ? text : text.slice(0, most - 1).trimEnd() + "…");
-  const name = (unit) => unit.title || clip(unit.text, 60);
+  const body = (unit) => unit.text.slice(unit.skip || 0);
+  const name = (unit) => unit.title || clip(body(unit), 60);
   const VERDICTS = {
     kept: "kept", patience: "kept on trial", rejected: "rejected", redundant: "rejected", noisy: "rejected",
     "no room": "no room", reverted: "taken back", fill: "fills the budget",
@@ -27,10 +28,10 @@ const pagerag = (() => {
 
   /* -- the source of a unit, with the cited sentences marked */
 
-  function marked(unit) {
+  function marked(unit, from0 = unit.skip || 0) {
     const points = [...(unit.marks || [])].sort((a, b) => a.from - b.from || a.start - b.start);
     const pieces = [];
-    let at = 0;
+    let at = from0;
     for (const mark of points) {
       const from = Math.max(at, mark.from), start = Math.max(from, mark.start), end = Math.max(start, mark.end), to = Math.max(end, mark.to);
       if (to <= at) continue;
@@ -44,7 +45,7 @@ const pagerag = (() => {
 
   function placed(unit) {
     const place = unit.place || {};
-    const parts = [place.path || ""];
+    const parts = [(place.path || "").split("/").slice(-2).join("/")];
     if (place.page !== undefined) parts.push(`page ${place.page}`);
     if (place.start !== undefined && place.end !== undefined) parts.push(`characters ${place.start.toLocaleString("en")}–${place.end.toLocaleString("en")}`);
     return parts.filter(Boolean).join(", ");
@@ -145,7 +146,7 @@ const pagerag = (() => {
 
   function steps(view, units) {
     const list = h("ol", { class: "steps" }, h("li", { class: "ask" }, view.question));
-    const path = view.paths.filter((p) => p.verdict === "kept" && new Set(p.units).size > 1)[0];
+    const path = view.argument;
     const order = path ? path.units : view.core;
     order.forEach((id, place) => {
       const unit = units.get(id);
@@ -154,9 +155,9 @@ const pagerag = (() => {
         const edge = path.edges[place - 1];
         list.append(h("li", { class: "via" }, `↓ ${edge.kind}${edge.trig.length ? `: ${edge.trig.slice(0, 2).join(", ")}` : ""}`));
       }
-      list.append(h("li", {}, h("button", { type: "button", class: "link", onclick: () => openSource(unit) }, name(unit)), h("br"), path ? path.sentences[place] : clip(unit.text, 240)));
+      list.append(h("li", {}, h("button", { type: "button", class: "plain-link", onclick: () => openSource(unit) }, name(unit)), h("br"), path ? path.sentences[place] : clip(body(unit), 240)));
     });
-    for (const id of view.core) if (!order.includes(id)) { const unit = units.get(id); list.append(h("li", {}, h("button", { type: "button", class: "link", onclick: () => openSource(unit) }, name(unit)), h("br"), clip(unit.text, 240))); }
+    for (const id of view.core) if (!order.includes(id)) { const unit = units.get(id); list.append(h("li", {}, h("button", { type: "button", class: "plain-link", onclick: () => openSource(unit) }, name(unit)), h("br"), clip(body(unit), 240))); }
     if (view.answer && !view.answer.quotes) list.append(h("li", { class: "via" }, "↓"), h("li", { class: view.answer.text ? "end" : "none" }, view.answer.text || "The reader gave no answer."));
     return list;
   }
@@ -165,10 +166,10 @@ const pagerag = (() => {
 
   function unitItem(unit, label, before) {
     return h("li", { class: before ? unit.role : unit.role, id: before ? null : unit.number ? `unit-${unit.number}` : null },
-      h("div", {}, h("b", {}, label, " "), h("button", { type: "button", class: "link", onclick: () => openSource(unit) }, name(unit)),
+      h("div", {}, h("b", {}, label, " "), h("button", { type: "button", class: "plain-link", onclick: () => openSource(unit) }, name(unit)),
         h("span", { class: `tag ${unit.role}` }, `${ROLES[unit.role]} ${fixed(unit.score)}`),
         unit.marks && unit.marks.length ? h("span", { class: "tag cited" }, "cited") : null),
-      h("p", { class: "text" }, before ? unit.text : marked(unit)),
+      h("p", { class: "text" }, before ? body(unit) : marked(unit)),
       !before && unit.why && unit.why.length ? h("p", { class: "why" }, unit.why.join("; ")) : null,
       !before && placed(unit) ? h("p", { class: "place" }, placed(unit)) : null);
   }
@@ -197,15 +198,18 @@ const pagerag = (() => {
       const parts = worth(path);
       const said = parts.map(([label, , , value]) => `${label} ${fixed(value)}`).join(", ");
       const bar = h("div", { class: "bar", role: "img", "aria-label": said, title: said }, parts.map(([, kind, size]) => width(h("i", { class: kind }), 100 * size / widest)));
-      const hops = path.units.map((id, n) => [n ? h("span", { class: "hop" }, path.edges[n - 1].trig.slice(0, 2).join(", ") || path.edges[n - 1].kind) : null, units.has(id) ? name(units.get(id)) : id]);
+      const hops = path.units.map((id, n) => [n ? [" ", h("span", { class: "hop" }, clip(path.edges[n - 1].trig.slice(0, 2).join(", ") || path.edges[n - 1].kind, 36)), " "] : null, units.has(id) ? name(units.get(id)) : id]);
       return h("tr", { class: path.verdict === "kept" ? "kept" : "rejected" },
         h("td", { class: "num" }, `${path.rank}.`), h("td", { class: "num" }, fixed(path.score)), h("td", {}, bar), h("td", {}, hops),
         h("td", {}, h("b", {}, path.verdict === "kept" ? "kept: " : "rejected: "), path.reason));
     });
+    const kept = view.paths.filter((path) => path.verdict === "kept").length;
+    const order = view.paths.map((path, n) => [path.verdict !== "kept" || new Set(path.units).size < 2, n]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, n]) => rows[n]);
+    const cut = Math.max(8, Math.min(kept, 3) + 5), first = order.slice(0, cut), rest = order.slice(cut);
     const table = (some) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ranked paths" }, h("table", { class: "stack" },
       h("thead", {}, h("tr", {}, ["rank", "score", "parts of the score", "path", "decision"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, some)));
     return h("section", { id: "ranked", "aria-labelledby": "ranked-title" }, h("h2", { id: "ranked-title" }, "Ranked paths"),
-      h("figure", {}, table(rows.slice(0, 8)), rows.length > 8 ? h("details", {}, h("summary", {}, `${rows.length - 8} more`), table(rows.slice(8))) : null,
+      h("figure", {}, table(first), rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), table(rest)) : null,
         h("figcaption", {}, PARTS.map(([, label, kind]) => h("span", {}, h("i", { class: `key ${kind}` }), label)))));
   }
 
@@ -242,9 +246,9 @@ const pagerag = (() => {
     });
     slider.addEventListener("input", () => { stop(); show(Number(slider.value)); });
     const section = h("section", { id: "selection", "aria-labelledby": "selection-title" }, h("h2", { id: "selection-title" }, "The selection, step by step"),
-      h("figure", {}, h("div", { class: "player" }, h("button", { type: "button", onclick: () => go(-all.length) }, "⏮", h("span", { class: "sr" }, "First step")), h("button", { type: "button", onclick: () => go(-1) }, "◀", h("span", { class: "sr" }, "Step back")), play, h("button", { type: "button", onclick: () => go(1), class: "forward" }, "▶▏", h("span", { class: "sr" }, "Step forward")), slider, count),
+      h("figure", {}, h("div", { class: "player" }, h("button", { type: "button", onclick: () => go(-all.length) }, "«", h("span", { class: "sr" }, "First step")), h("button", { type: "button", onclick: () => go(-1) }, "‹", h("span", { class: "sr" }, "Step back")), play, h("button", { type: "button", onclick: () => go(1), class: "forward" }, "›", h("span", { class: "sr" }, "Step forward")), slider, count),
         now, h("ul", { class: "chips", "aria-label": "Candidates; selected ones are framed" }, [...chips.values()])));
-    show(all.length);
+    show(all.reduce((last, step, n) => (step.verdict === "kept" ? n + 1 : last), 0));
     return section;
   }
 
@@ -275,22 +279,51 @@ const pagerag = (() => {
       const heat = 0.11 * (1 - round / rounds) ** 1.5 + 0.001;
       for (let i = 0; i < n; i++) { const length = Math.max(Math.hypot(mx[i], my[i]), 1e-9), step = Math.min(length * 0.1, heat) / length; x[i] += mx[i] * step; y[i] += my[i] * step; }
     }
-    const place = new Map();
-    const lx = Math.min(...x), hx = Math.max(...x), ly = Math.min(...y), hy = Math.max(...y);
-    nodes.forEach((node, i) => place.set(node.id, n > 1 ? [(x[i] - lx) / Math.max(hx - lx, 1e-9), (y[i] - ly) / Math.max(hy - ly, 1e-9)] : [0.5, 0.5]));
+    // Far outliers would squeeze the rest into the middle: half of a place is its rank.
+    const even = (values) => {
+      const low = Math.min(...values), high = Math.max(...values), rank = new Float64Array(n);
+      [...values.keys()].sort((a, b) => values[a] - values[b]).forEach((i, r) => { rank[i] = n > 1 ? r / (n - 1) : 0.5; });
+      return values.map((value, i) => 0.45 * (value - low) / Math.max(high - low, 1e-9) + 0.55 * rank[i]);
+    };
+    const ex = even(x), ey = even(y), place = new Map();
+    nodes.forEach((node, i) => place.set(node.id, [ex[i], ey[i]]));
     return place;
+  }
+
+  function separated(nodes, place, W, H, M) {
+    /* Labels that lie on one another are moved apart. */
+    const x = [], y = [], w = [], t = [];
+    for (const node of nodes) {
+      const [a, b] = place.get(node.id);
+      x.push(M + a * (W - 2 * M)); y.push(M + b * (H - 2 * M));
+      w.push(node.kind === "sentence" ? 34 : node.kind === "document" ? 8 + 5.2 * Math.min(node.label.length, 30) : 20 + 6.4 * Math.min(node.label.length, 28));
+      t.push(node.kind === "sentence" ? 34 : 28);
+    }
+    for (let round = 0; round < 60; round++) {
+      let moved = false;
+      for (let i = 0; i < x.length; i++) for (let j = i + 1; j < x.length; j++) {
+        const ox = (w[i] + w[j]) / 2 - Math.abs(x[i] - x[j]), oy = (t[i] + t[j]) / 2 - Math.abs(y[i] - y[j]);
+        if (ox <= 0 || oy <= 0) continue;
+        moved = true;
+        if (oy < ox) { const step = (oy / 2) * (y[i] < y[j] || (y[i] === y[j] && i < j) ? -1 : 1) * 0.6; y[i] += step; y[j] -= step; }
+        else { const step = (ox / 2) * (x[i] < x[j] || (x[i] === x[j] && i < j) ? -1 : 1) * 0.6; x[i] += step; x[j] -= step; }
+      }
+      if (!moved) break;
+    }
+    return new Map(nodes.map((node, i) => [node.id, [Math.min(W - w[i] / 2, Math.max(w[i] / 2, x[i])), Math.min(H - 14, Math.max(20, y[i]))]]));
   }
 
   const ME = [["conf", "confidence"], ["div", "diversity"], ["spec", "specificity"], ["hub", "hubness"], ["noise", "noise"], ["relevance", "relevance"], ["reliability", "reliability"], ["score", "score of the link"]];
 
-  function graph(view, units, kept) {
+  function graph(view, units, kept, narrow) {
     const drawn = new Set(view.graph.nodes.filter((node) => node.kind === "entity").map((node) => node.label));
     const nodes = view.graph.nodes;
     // Where a name is drawn, the link that it makes between two sentences is seen already.
     const edges = view.graph.edges.filter((edge) => edge.kind !== "shared entity" || !edge.trig.some((trigger) => drawn.has(trigger)));
     const place = layout(nodes, edges, kept);
-    const W = 1180, H = nodes.length > 120 ? 1000 : nodes.length > 50 ? 760 : 560, M = 60;
-    const at = (id) => { const [x, y] = place.get(id); return [M + x * (W - 2 * M), M + y * (H - 2 * M)]; };
+    const W = narrow ? 430 : 1180, H = narrow ? Math.max(560, 13 * nodes.length) : nodes.length > 120 ? 1000 : nodes.length > 50 ? 760 : 560, M = narrow ? 36 : 60;
+    const spot = separated(nodes, place, W, H, M);
+    const at = (id) => spot.get(id);
     const role = (id) => (units.has(id) ? units.get(id).role : "pool");
     const detail = h("div", { class: "detail", "aria-live": "polite" }, h("span", { class: "hint" }, "Point at a node or a link. With the keyboard: Tab to the graph, arrow keys move between nodes, Enter opens the source, + and − zoom."));
     const lines = edges.map((edge) => {
@@ -333,7 +366,7 @@ const pagerag = (() => {
     }
     function clear() { for (const { line } of lines) line.classList.remove("lit"); for (const group of groups.values()) group.classList.remove("dim"); }
     const inner = s("g", {}, lines.map(({ line }) => line), lines.map(({ wide }) => wide), [...groups.values()]);
-    const svg = s("svg", { class: "graph", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `Query-local graph with ${nodes.length} nodes and ${edges.length} links` }, inner);
+    const svg = s("svg", { class: narrow ? "graph narrow" : "graph", viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `Query-local graph with ${nodes.length} nodes and ${edges.length} links` }, inner);
     let zoom = 1, dx = 0, dy = 0, drag = null, moved = false;
     const apply = () => inner.setAttribute("transform", `translate(${dx} ${dy}) scale(${zoom})`);
     function scale(by, cx = W / 2, cy = H / 2) { const next = Math.min(8, Math.max(0.5, zoom * by)); dx = cx - (cx - dx) * next / zoom; dy = cy - (cy - dy) * next / zoom; zoom = next; apply(); }
@@ -371,7 +404,7 @@ const pagerag = (() => {
   function pool(view) {
     const rows = [...view.candidates].sort((a, b) => b.score - a.score).map((unit) => h("tr", { class: unit.role === "pool" ? "" : "kept" },
       h("td", { class: "num" }, `${unit.retrieved}.`), h("td", { class: "num" }, h("div", { class: "bar line" }, width(h("i"), Math.round(100 * Math.min(1, Math.max(0, unit.score))))), fixed(unit.score)),
-      h("td", {}, h("button", { type: "button", class: "link", onclick: () => openSource(unit) }, name(unit)), h("span", { class: `tag ${unit.role}` }, ROLES[unit.role]), h("br"), clip(unit.text, 220))));
+      h("td", {}, h("button", { type: "button", class: "plain-link", onclick: () => openSource(unit) }, name(unit)), h("span", { class: `tag ${unit.role}` }, ROLES[unit.role]), h("br"), clip(body(unit), 220))));
     return h("section", { id: "pool", "aria-labelledby": "pool-title" }, h("h2", { id: "pool-title" }, "The pool"),
       h("details", {}, h("summary", {}, `All ${rows.length} candidates by score`), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The pool" }, h("table", { class: "stack" }, h("thead", {}, h("tr", {}, ["retrieved", "score", "unit"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, rows)))));
   }
@@ -409,7 +442,7 @@ const pagerag = (() => {
 
   function draw(view, root, options = {}) {
     const units = byId(view);
-    const made = graph(view, units, options.kept);
+    const made = graph(view, units, options.kept, root.clientWidth < 700);
     const jump = [["answer", "Answer"], ["paths", "Evidence paths"], ["beside", "Beside retrieval"], ["ranked", "Ranked paths"], ["selection", "Step by step"], ["graph", "Graph"], ["export", "Export"]];
     const nav = h("nav", { "aria-label": "Parts of the explanation" }, h("ul", { class: "jump" }, jump.map(([id, text]) => h("li", {}, h("a", { href: `#${id}` }, text)))));
     root.replaceChildren(...[head(view, units), nav, picture(view, units), beside(view, units), ranked(view, units), player(view, units), made.section, pool(view), exports_(view, root, options)].filter(Boolean));
