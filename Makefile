@@ -11,7 +11,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends lint types doors unit clean
+.PHONY: help demo bench tune test test-backends lint types doors unit browser clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -42,7 +42,15 @@ types: $(VENV)/.dev ## mypy, strict
 doors: $(VENV)/.dev ## imports go one way
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev
+# Chromium is Debian's package. Without it, and without the right to install it, the page's tests are skipped, and say so.
+browser: ## Chromium for the tests of the page, where it can be installed
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium)) >/dev/null \
+		|| echo "Chromium could not be installed: the page is not tested in a browser"; \
+	else echo "no Chromium, and no right to install it: the page is not tested in a browser (apt-get install chromium)"; fi
+
+unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
 
