@@ -153,9 +153,7 @@ class Result:
         from pagerag.explain import page, view
 
         return page(
-            view(
-                self.promotion, answer=self.answer, units=self.units, timings=self.timings, found=self.found
-            )
+            view(self.promotion, answer=self.answer, units=self.units, timings=self.timings, found=self.found)
         )
 
     def to_svg(self) -> str:

@@ -163,7 +163,9 @@ class ServeSettings:
     in_flight: int = _doc("promotions at once, waiting ones included; more are told 429", 64, least=1)
     threads: int = _doc("threads that promote; 0: one for each processor, at most 4", 0, least=0, most=256)
     asks: int = _doc("questions to stores at once; more are told 429", 8, least=1, most=1000)
-    drain: float = _doc("seconds that requests under way get when the server is told to stop", 30.0, least=0.0)
+    drain: float = _doc(
+        "seconds that requests under way get when the server is told to stop", 30.0, least=0.0
+    )
     uploads: bool = _doc("files may be uploaded into the stores", True)
     log_level: str = _doc("what is logged", "info", one_of=("debug", "info", "warning", "error"))
     log_text: bool = _doc("log questions and document texts, too", False)

@@ -136,8 +136,12 @@ def _heading(unit: Candidate) -> int:
 
 def _argument(promotion: Promotion) -> dict[str, Any] | None:
     """Return the kept path of several units whose weakest unit is the strongest."""
-    scores = dict(zip((unit.id for unit in promotion.pool), np.asarray(promotion.scores).tolist(), strict=True))
-    kept = [path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1]
+    scores = dict(
+        zip((unit.id for unit in promotion.pool), np.asarray(promotion.scores).tolist(), strict=True)
+    )
+    kept = [
+        path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1
+    ]
     if not kept:
         return None
     best = min(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
