@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from pagerag.serve.gate import ClientGoneError
 from pagerag.serve.problems import Problem, Refused, Unusable
 
-__all__ = ["read_bytes", "read_json", "read_model", "watch"]
+__all__ = ["decoded", "read_bytes", "read_model", "watch"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -46,9 +46,8 @@ def _too_large(most: int) -> Refused:
     return Refused(f"the request is larger than {most:,} bytes (setting serve.max_body_mb)")
 
 
-async def read_json(request: Request, most: int, seconds: float) -> Any:
-    """Return the body as JSON: UTF-8, no NaN, not nested beyond the parser's bound."""
-    data = await read_bytes(request, most, seconds)
+def decoded(data: bytes) -> Any:
+    """Return a body as JSON: UTF-8, no NaN, not nested beyond the parser's bound."""
     if not data.strip():
         raise Problem(400, "invalid_json", "the body is empty; send a JSON object")
     try:

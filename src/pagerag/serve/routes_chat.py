@@ -64,7 +64,7 @@ def router(service: Service) -> APIRouter:
     )
     async def chat(request: Request) -> Response:
         """Answer the last question of a conversation from the store that ``model`` names."""
-        asked = read_model(ChatRequest, await service.body(request))
+        asked = read_model(ChatRequest, await service.body(request, service.asks))
         held = _store(service, asked.model)
         question = _question(asked)
         work = work_of(request.scope)

@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
     )
     async def promote(request: Request) -> Response:
         """Select a small supported context from a pool of candidates; the whole trace comes back."""
-        asked = read_model(PromoteRequest, await service.body(request))
+        asked = read_model(PromoteRequest, await service.body(request, service.promotions))
         candidates = _pool(service, asked.candidates)
         service.metrics.documents.observe(len(candidates))
         with service.telemetry.span("promote", "RERANKER", request.headers) as span:
@@ -72,7 +72,7 @@ def router(service: Service) -> APIRouter:
     )
     async def ask(request: Request) -> Response:
         """Answer a question from a store, with citations, verdict and evidence."""
-        asked = read_model(AskRequest, await service.body(request))
+        asked = read_model(AskRequest, await service.body(request, service.asks))
         held = service.stores.get(asked.store)
         if asked.stream:
             return events(
@@ -99,7 +99,7 @@ def router(service: Service) -> APIRouter:
     )
     async def explain(request: Request) -> Response:
         """Return everything that the page draws: verdict, paths, steps, graph; or the page itself as one file."""
-        asked = read_model(ExplainRequest, await service.body(request))
+        asked = read_model(ExplainRequest, await service.body(request, service.asks))
         if asked.candidates is not None:
             pool = _pool(service, asked.candidates)
             shown = await service.promoting(request, _explain_pool, service, asked, pool)

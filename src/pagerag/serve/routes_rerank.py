@@ -43,7 +43,7 @@ def router(service: Service) -> APIRouter:
 
     async def rerank(request: Request, model: str | None = None, *, strings: bool = False) -> Response:
         started = time.perf_counter()
-        body = await service.body(request)
+        body = await service.body(request, service.promotions)
         asked = read_request(body, service.limits, default_model=MODEL, model=model, strings=strings)
         work = work_of(request.scope)
         work.timed("read", time.perf_counter() - started)

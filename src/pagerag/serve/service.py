@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from pagerag import __version__
 from pagerag.promotion import Promoter, Weights
-from pagerag.serve.body import read_json, watch
+from pagerag.serve.body import decoded, read_bytes, watch
 from pagerag.serve.dialects import Limits
 from pagerag.serve.gate import Gate
 from pagerag.serve.metrics import Metrics
@@ -79,10 +79,15 @@ class Service:
         self.asks.close()
         self.telemetry.close()
 
-    async def body(self, request: Request) -> Any:
-        """Return the request's JSON within the limits of size and time."""
+    async def body(self, request: Request, gate: Gate) -> Any:
+        """Return the request's JSON within the limits of size and time.
+
+        Where the gate is full the request is refused before it is read: under overload most requests are.
+        """
         serve = self.settings.serve
-        return await read_json(request, int(serve.max_body_mb * 2**20), serve.body_timeout)
+        data = await read_bytes(request, int(serve.max_body_mb * 2**20), serve.body_timeout)
+        gate.check()
+        return decoded(data)
 
     def check_size(self, count: int, characters: int, field: str = "candidates") -> None:
         """Refuse more candidates or text than the limits allow."""
