@@ -30,6 +30,9 @@ _POOL: list[Any] = [
     {"title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."},
 ]
 
+Number = Annotated[float, Field(ge=-1e30, le=1e30)]
+"""A number that single precision can hold."""
+
 Question = Annotated[str, Field(min_length=1, max_length=20_000, description="The question, in words.")]
 
 
@@ -69,10 +72,10 @@ class CandidateIn(BaseModel):
     title: str | None = None
     source: str | None = None
     position: int | None = None
-    score: float | None = None
+    score: Number | None = None
     entities: list[str] | None = None
     relations: list[list[str]] | None = Field(default=None, description="Facts as [head, relation, tail].")
-    vector: list[float] | None = None
+    vector: list[Number] | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -87,7 +90,7 @@ class PromoteRequest(Tuning):
     candidates: list[str | CandidateIn] = Field(
         description="Texts or objects, best first unless they have scores."
     )
-    vector: list[float] | None = Field(
+    vector: list[Number] | None = Field(
         default=None, description="The question's embedding, where candidates have theirs."
     )
 

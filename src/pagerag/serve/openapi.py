@@ -13,7 +13,10 @@ from starlette.responses import Response
 from pagerag import __version__
 from pagerag.serve import models
 
-__all__ = ["describe", "documented"]
+__all__ = ["EVENTS", "describe", "documented"]
+
+EVENTS = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+"""One server-sent event, as OpenAPI describes a stream of them."""
 
 _STATUSES = {
     400: "The body is not JSON in UTF-8.",

@@ -16,7 +16,7 @@ from pagerag.pipeline import Result, Stage
 from pagerag.serve.body import read_model
 from pagerag.serve.documents import read_text
 from pagerag.serve.models import ChatRequest
-from pagerag.serve.openapi import documented
+from pagerag.serve.openapi import EVENTS, documented
 from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Unusable, shape
 from pagerag.serve.service import MODEL, Service, json_response
@@ -58,7 +58,7 @@ def router(service: Service) -> APIRouter:
             summary="Chat with a store",
             request={"$ref": "#/components/schemas/ChatRequest"},
             response={"type": "object", "required": ["id", "choices", "usage"]},
-            also={"text/event-stream": {"schema": {"type": "string"}}},
+            also={"text/event-stream": {"schema": EVENTS}},
             errors="OpenAIErrorBody",
         ),
     )

@@ -17,7 +17,7 @@ from pagerag.promotion import Promotion, Weights
 from pagerag.promotion.promoter import Promoter
 from pagerag.serve.body import read_model
 from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, PromoteRequest, Tuning
-from pagerag.serve.openapi import documented
+from pagerag.serve.openapi import EVENTS, documented
 from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.stores import promoter_of
@@ -26,7 +26,7 @@ from pagerag.serve.uploads import indexed, safe_name
 
 __all__ = ["events", "router"]
 
-_EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
+_EVENTS = {"text/event-stream": {"schema": EVENTS}}
 _ANY: dict[str, Any] = {"type": "object"}
 
 
@@ -139,7 +139,7 @@ def router(service: Service) -> APIRouter:
                 "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
             },
             request_kind="multipart/form-data",
-            response={"type": "string"},
+            response=EVENTS,
             kind="text/event-stream",
         ),
     )
