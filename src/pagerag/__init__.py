@@ -17,10 +17,12 @@ from pagerag.errors import (
     CandidateError,
     EmptyPoolError,
     EndpointError,
+    EndpointTimeoutError,
     FormatError,
     InputError,
     MissingExtraError,
     PageRAGError,
+    ReaderEndpointError,
     ReaderError,
     ReaderTimeoutError,
     SettingsError,
@@ -46,6 +48,7 @@ __all__ = [
     "Citation",
     "EmptyPoolError",
     "EndpointError",
+    "EndpointTimeoutError",
     "Failure",
     "FormatError",
     "InputError",
@@ -55,6 +58,7 @@ __all__ = [
     "Pool",
     "Promoter",
     "Promotion",
+    "ReaderEndpointError",
     "ReaderError",
     "ReaderTimeoutError",
     "Relation",
@@ -69,7 +73,7 @@ __all__ = [
     "promote",
 ]
 
-# NumPy is most of what importing costs (0.03 s without it, 0.15 s with it), so these are imported on first use.
+# NumPy is most of what importing costs (0.03 s without it, 0.15 s with it): these are imported on first use.
 _LAZY = {
     "Failure": "pagerag.result",
     "PageRAG": "pagerag.pipeline",

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-__all__ = ["sha256_file", "write_atomic"]
+__all__ = ["replacing", "sha256_file", "sync_folder", "write_atomic"]
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write ``content`` so that a reader, or a crash at any moment, sees the old file or the new one."""
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of ``path`` when the block ends without an error.
+
+    A new file gets the permissions that the process's umask leaves, as any other file that is opened for
+    writing; a file that is replaced keeps its own.
+    """
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    temporary = Path(name)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    # The umask is applied by the system when the file is made: reading it would mean setting it, for every
+    # thread of the process.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -41,13 +58,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:
-    """The file's SHA-256, read in blocks."""
+    """Return the file's SHA-256 in hexadecimal digits, read in blocks."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _umask() -> int:
-    # There is no way to read the umask but to set it; mkstemp's 0600 would surprise other readers.
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -11,11 +11,16 @@
     ├── MissingExtraError (ImportError)   an optional package is not installed; the extra is named
     ├── StoreError                  a store cannot be opened, read or written
     │   └── StoreMismatchError      the store was made with another encoder or schema
+    ├── EndpointError               a model endpoint refused, broke, or sent what cannot be used
+    │   └── EndpointTimeoutError    ... or did not answer within its deadline
     ├── ReaderError                 a reader gave no usable answer
-    │   ├── ReaderTimeoutError      ... within its deadline
-    │   └── EndpointError           ... because the endpoint refused or broke
+    │   ├── ReaderTimeoutError      ... within its deadline, for whatever reason
+    │   └── ReaderEndpointError     ... because its endpoint failed (this is an EndpointError, too)
     ├── BackendError                another RAG system did not behave as its adapter expects
     └── SettingsError (ValueError)  a setting is unknown or has an impossible value
+
+An encoder's endpoint raises EndpointError and EndpointTimeoutError; a reader's raises the two ReaderErrors,
+so that ``except ReaderError`` means the reader whatever it runs on.
 
 A message says what is wrong, which item it is, and what to do about it.
 """
@@ -27,10 +32,12 @@ __all__ = [
     "CandidateError",
     "EmptyPoolError",
     "EndpointError",
+    "EndpointTimeoutError",
     "FormatError",
     "InputError",
     "MissingExtraError",
     "PageRAGError",
+    "ReaderEndpointError",
     "ReaderError",
     "ReaderTimeoutError",
     "SettingsError",
@@ -111,16 +118,35 @@ class StoreMismatchError(StoreError):
     """A store was made with another encoder, dimension or schema version than the one in use."""
 
 
+class EndpointError(PageRAGError):
+    """A model endpoint refused the request, broke while answering it, or sent what cannot be used.
+
+    ``status`` is the HTTP status where the endpoint refused with one.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class EndpointTimeoutError(EndpointError):
+    """A model endpoint did not answer within its deadline, retries and waits included."""
+
+
 class ReaderError(PageRAGError):
     """A reader gave no usable answer."""
 
 
 class ReaderTimeoutError(ReaderError):
-    """A reader did not answer within its deadline."""
+    """A reader did not answer within its deadline.
+
+    The deadline is the reader's own for one question: building the prompt, connecting, waiting, retries and
+    reading the reply all count.
+    """
 
 
-class EndpointError(ReaderError):
-    """A model endpoint refused the request or broke while answering it."""
+class ReaderEndpointError(ReaderError, EndpointError):
+    """A reader gave no answer because the endpoint behind it failed."""
 
 
 class BackendError(PageRAGError):

@@ -10,28 +10,32 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion
-from pagerag.protocols import Encoder, Reader, Retriever
+from pagerag.protocols import Corpus, Encoder, Reader, Retriever
 from pagerag.read import reader as make_reader
 from pagerag.result import Failure, Result
 from pagerag.settings import Settings
-from pagerag.store import Store, sentences_of
+from pagerag.store import sentences_of
+from pagerag.text.terms import encoded_text
 from pagerag.text.tokens import fold
-from pagerag.units import Answer, Candidate, Mode, Pool, State
+from pagerag.units import Answer, Candidate, Mode, Pool
 
 __all__ = ["Failure", "PageRAG", "Result", "Stage"]
 
 Units = Literal["auto", "core", "context"]
 
+LONGEST_QUESTION = 20_000
+"""Characters of a question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage has ended: what streaming callers hear before the words come."""
+    """One stage that has ended; streaming callers hear of it before the words come."""
 
     name: str
     seconds: float
@@ -49,7 +53,7 @@ class _Work:
 
 
 class PageRAG:
-    """The whole pipeline over a store, a retriever, a promoter and a reader. Thread-safe when they are.
+    """Answer questions with a store, a retriever, a promoter and a reader. Thread-safe when they are.
 
     Stored units are passages. In mode ``document`` (what ``auto`` means) passages are promoted by the
     sentences in them, and the reader sees passages; in ``paragraph`` each passage is one piece; in
@@ -60,7 +64,7 @@ class PageRAG:
 
     def __init__(
         self,
-        store: Store | None = None,
+        store: Corpus | None = None,
         retriever: Retriever | None = None,
         promoter: Promoter | None = None,
         reader: Reader | None = None,
@@ -79,12 +83,19 @@ class PageRAG:
             raise InputError(f"k and pool must be at least 1, not k={k}, pool={pool}")
         self.promoter = promoter if promoter is not None else Promoter()
         self.store = store
-        self.encoder: Encoder | None = encoder if encoder is not None else getattr(store, "encoder", None)
-        if retriever is None:
-            retriever = default_retriever(cast(Store, store), self.encoder)
-        self.retriever = retriever
-        self._ranked = getattr(retriever, "name", "").startswith("adaptive:")
+        if encoder is None and store is not None:
+            encoder = store.encoder
+        self.encoder: Encoder | None = encoder
+        if retriever is None and store is not None:
+            retriever = default_retriever(store, encoder)
+        self.retriever = cast(Retriever, retriever)
         self.reader = reader if reader is not None else make_reader("auto")
+        if not isinstance(self.reader, Reader):
+            raise InputError(
+                f"{type(self.reader).__name__} is no whole reader: it needs name, identity, prefers, read, "
+                "aread, stream and close; a subclass of pagerag.read.AtOnceReader has all but name and read"
+            )
+        self._to_close: list[Callable[[], None]] = [] if reader is not None else [self.reader.close]
         self.k, self.pool, self.units = k, pool, units
         self.mode: Mode = "document" if mode == "auto" else mode
         self.strategy, self.max_tokens = strategy, max_tokens
@@ -97,23 +108,47 @@ class PageRAG:
         *,
         reader: Reader | str | None = None,
         encoder: Encoder | None = None,
+        k: int | None = None,
+        pool: int | None = None,
+        mode: Mode | Literal["auto"] | None = None,
+        strategy: str | None = None,
+        max_tokens: int | None = None,
+        units: Units | None = None,
+        adaptive: bool | None = None,
     ) -> PageRAG:
-        """The pipeline over the store at ``path``, everything else as ``settings`` say."""
-        from pagerag.retrieve import encoder as make_encoder
+        """Return the pipeline over the store at ``path``, everything else as ``settings`` say.
+
+        The other arguments win over the settings of the same name: ``k``, ``mode``, ``strategy`` and
+        ``max_tokens`` of ``promote``, ``pool`` and ``adaptive`` of ``retrieve``, ``reader`` and ``units`` of
+        ``read``. ``close`` closes the store, and the reader unless it was given ready made.
+        """
+        from pagerag.retrieve.encoders import encoder_of_store
         from pagerag.store import open_store
 
-        settings = settings or Settings()
+        overrides = {
+            "promote.k": k,
+            "promote.mode": mode,
+            "promote.strategy": strategy,
+            "promote.max_tokens": max_tokens,
+            "retrieve.pool": pool,
+            "retrieve.adaptive": adaptive,
+            "read.units": units,
+        }
+        given = {name: value for name, value in overrides.items() if value is not None}
+        settings = (settings or Settings()).updated(given, dict.fromkeys(given, "argument"))
         place = os.fspath(path) if path is not None else settings.store.path
         if encoder is None:
-            encoder = make_encoder(open_store(place).encoder_name)
+            with open_store(place) as named:
+                encoder = encoder_of_store(named.encoder_name, place, settings.store.encoder)
         store = open_store(place, encoder=encoder)
         promoter = _promoter(settings)
+        own_reader = reader is None or isinstance(reader, str)
         if reader is None or isinstance(reader, str):
             reader = make_reader(reader or settings.read.reader, settings)
         retriever = default_retriever(
             store, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
         )
-        return cls(
+        made = cls(
             store,
             retriever,
             promoter,
@@ -126,21 +161,44 @@ class PageRAG:
             max_tokens=settings.promote.max_tokens or None,
             units=cast(Units, settings.read.units),
         )
+        made._to_close = [reader.close, store.close] if own_reader else [store.close]
+        return made
+
+    def close(self) -> None:
+        """Close the store and the reader that this pipeline opened itself; what it was given stays open."""
+        for close in self._to_close:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def aclose(self) -> None:
+        """Close without blocking the event loop."""
+        await asyncio.to_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
 
     def ask(self, question: str) -> Result:
         """Answer one question."""
         started = time.perf_counter()
         work = self._gather(question)
         with _timed(work.timings, "read"):
-            answer = self.reader.read(question, self._shown(work), state=_state(work))
+            answer = self.reader.read(question, self._shown(work), state=work.promotion.state)
         return self._result(work, answer, started)
 
     async def aask(self, question: str) -> Result:
-        """``ask`` without blocking the event loop; readers with ``aread`` are awaited."""
+        """Answer one question without blocking the event loop."""
         started = time.perf_counter()
         work = await asyncio.to_thread(self._gather, question)
         with _timed(work.timings, "read"):
-            answer = await self._aread(question, self._shown(work), _state(work))
+            answer = await self.reader.aread(question, self._shown(work), state=work.promotion.state)
         return self._result(work, answer, started)
 
     def ask_many(self, questions: Iterable[str], *, workers: int | None = None) -> Iterator[Result | Failure]:
@@ -168,7 +226,7 @@ class PageRAG:
     async def aask_many(
         self, questions: Iterable[str], *, workers: int = 8
     ) -> AsyncIterator[Result | Failure]:
-        """``ask_many`` for async callers."""
+        """Answer many questions as ``ask_many`` does, for async callers."""
         if workers < 1:
             raise InputError(f"workers must be at least 1, not {workers}")
         flying: deque[asyncio.Task[Result | Failure]] = deque()
@@ -184,7 +242,7 @@ class PageRAG:
                 task.cancel()
 
     def stream(self, question: str) -> Iterator[Stage | str | Result]:
-        """Stages as they end, the reader's words as they come, then the Result."""
+        """Yield stages as they end, the reader's words as they come, then the Result."""
         started = time.perf_counter()
         work = self._gather(question)
         yield Stage("retrieve", work.timings["retrieve"], f"{len(work.pool)} units")
@@ -192,7 +250,7 @@ class PageRAG:
         yield Stage("promote", work.timings["promote"], f"{len(units)} units, {work.promotion.state}")
         answer: Answer | None = None
         with _timed(work.timings, "read"):
-            for item in _stream(self.reader, question, units, _state(work)):
+            for item in self.reader.stream(question, units, state=work.promotion.state):
                 if isinstance(item, Answer):
                     answer = item
                     break
@@ -203,13 +261,18 @@ class PageRAG:
         yield self._result(work, answer, started)
 
     def gather(self, question: str) -> tuple[Pool, Promotion]:
-        """Retrieval and promotion alone, for those who read elsewhere."""
+        """Return pool and promotion without reading, for those who read elsewhere."""
         work = self._gather(question)
         return work.pool, work.promotion
 
     def _gather(self, question: str) -> _Work:
         if not isinstance(question, str) or not question.strip():
             raise InputError("the question is empty; ask something")
+        if len(question) > LONGEST_QUESTION:
+            raise InputError(
+                f"the question has {len(question):,} characters; at most {LONGEST_QUESTION:,} are taken: "
+                "index long texts, and ask about them"
+            )
         timings: dict[str, float] = {}
         with _timed(timings, "retrieve"):
             pool = self.retriever.retrieve(question, self.pool)
@@ -231,7 +294,7 @@ class PageRAG:
                 k=self.k,
                 mode=self.mode,
                 analyses=self._analyses(pool.candidates),
-                fill_by_score=pool.metadata.get("scores") == "probability",
+                fill_by_score=pool.scores == "probability",
                 **keywords,
             )
         sentences = self._sentences(pool, self._best_passages(question, pool))
@@ -246,18 +309,18 @@ class PageRAG:
         )
 
     def _best_passages(self, question: str, pool: Pool) -> Sequence[Candidate]:
-        """The passages whose sentences are worth weighing, a few more than units will be read.
+        """Return the passages whose sentences are worth weighing, a few more than units will be read.
 
         Adaptive retrieval has ranked its pool by evidence already; any other pool is promoted for it.
         """
         most = self.k + 3
-        if self._ranked or len(pool) <= most:
+        if pool.scores == "probability" or len(pool) <= most:
             return pool.candidates[:most]
         analyses = self._analyses(pool.candidates)
         return self.promoter.promote(question, pool, k=most, mode="paragraph", analyses=analyses).context
 
     def _sentences(self, pool: Pool, passages: Sequence[Candidate]) -> list[Candidate]:
-        """The sentences of ``passages``, scored, as many as the pool may hold.
+        """Return the sentences of ``passages``, scored, as many as the pool may hold.
 
         A sentence is worth its nearness to the question plus its passage's share of the best score: the
         second hop resembles the question little, and its passage is what follow-up search found. Eight
@@ -283,8 +346,6 @@ class PageRAG:
     def _encode(self, sentences: Sequence[Candidate]) -> Any:
         if self.encoder is None or not sentences:
             return None
-        from pagerag.store import encoded_text
-
         texts = [encoded_text(sentence.title, sentence.text) for sentence in sentences]
         return np.asarray(self.encoder.encode_passages(texts), dtype=np.float32)
 
@@ -292,15 +353,9 @@ class PageRAG:
         return self.store.analyses(candidates) if self.store is not None else None
 
     def _shown(self, work: _Work) -> tuple[Candidate, ...]:
-        wanted = getattr(self.reader, "prefers", "context") if self.units == "auto" else self.units
+        wanted = self.reader.prefers if self.units == "auto" else self.units
         core = tuple(work.promotion.core)
         return core if wanted == "core" and core else tuple(work.promotion.context)
-
-    async def _aread(self, question: str, units: Sequence[Candidate], state: State) -> Answer:
-        aread = getattr(self.reader, "aread", None)
-        if aread is not None:
-            return cast(Answer, await aread(question, units, state=state))
-        return await asyncio.to_thread(self.reader.read, question, units, state=state)
 
     def _attempt(self, question: str) -> Result | Failure:
         try:
@@ -327,24 +382,24 @@ class PageRAG:
 
 
 def default_retriever(
-    store: Store,
+    corpus: Corpus,
     encoder: Encoder | None,
     *,
     mode: str = "hybrid",
     adaptive: bool = True,
 ) -> Retriever:
-    """Hybrid search over the store, with adaptive follow-up where the store can search three ways."""
-    from pagerag.retrieve.stored import StoreRetriever
+    """Return follow-up search over the corpus, or one plain search of it."""
+    if not adaptive or mode != "hybrid":
+        from pagerag.retrieve.corpus_retriever import CorpusRetriever
 
-    if not adaptive or mode != "hybrid" or not hasattr(store, "lookup_title"):
-        return StoreRetriever(store, mode=cast(Any, mode), encoder=encoder)
+        return CorpusRetriever(corpus, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return AdaptiveRetriever(cast(Any, store), encoder)
+    return AdaptiveRetriever(corpus, encoder)
 
 
 def _telling(passage: Candidate) -> list[Candidate]:
-    """The passage's sentences without its bare headings: a title names everything and says nothing."""
+    """Return the passage's sentences without its bare headings: a title names everything and says nothing."""
     sentences = sentences_of(passage)
     names = {fold(name).strip() for name in (passage.title, passage.metadata.get("section")) if name}
     return [sentence for sentence in sentences if fold(sentence.text).strip() not in names] or sentences
@@ -356,23 +411,6 @@ def _promoter(settings: Settings) -> Promoter:
     from pagerag.promotion import Weights
 
     return Promoter(weights=Weights.load(settings.promote.weights))
-
-
-def _state(work: _Work) -> State:
-    return work.promotion.state
-
-
-def _stream(
-    reader: Reader, question: str, units: Sequence[Candidate], state: State
-) -> Iterator[str | Answer]:
-    stream: Callable[..., Iterator[str | Answer]] | None = getattr(reader, "stream", None)
-    if stream is not None:
-        yield from stream(question, units, state=state)
-        return
-    answer = reader.read(question, units, state=state)
-    if answer.text:
-        yield answer.text
-    yield answer
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a question comes back as: the answer, what it rests on, and how it was found."""
+"""The result of a question: the answer, what it rests on, and how it was found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failure:
     error: Exception
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {"question": self.question, "error": str(self.error), "kind": type(self.error).__name__}
 
 
@@ -91,7 +91,7 @@ class Result:
         ]
 
     def place(self, citation: Citation) -> Place:
-        """File, page and characters of a citation."""
+        """Return file, page and characters of a citation."""
         unit = self.units[citation.number - 1]
         return place_of(unit, citation.start or 0, citation.end)
 
@@ -117,9 +117,11 @@ class Result:
 
     @property
     def found(self) -> dict[str, dict[str, Any]]:
-        """How follow-up retrieval came to each unit of the pool, by id: in which round (0 is the search for
-        the question), by search, title, words or nearness, from which unit, by which name. Empty for other
-        retrievers."""
+        """How follow-up retrieval came to each unit of the pool, by id.
+
+        In which round (0 is the search for the question), by search, title, words or nearness, from which
+        unit, by which name. Empty for other retrievers.
+        """
         return {
             str(unit["id"]): {"round": step["round"], **{k: v for k, v in unit.items() if k != "id"}}
             for step in self.pool.metadata.get("rounds", ())
@@ -127,7 +129,7 @@ class Result:
         }
 
     def explain(self) -> str:
-        """Why these units, in words; and how those were found that the question's own search did not find."""
+        """Return in words why these units were chosen, and how follow-up search found them."""
         lines = [line for unit in self.units if (line := self._told(unit))]
         return "\n".join(
             [self.promotion.explain(), *(["", "Found by following up:", *lines] if lines else [])]
@@ -149,7 +151,7 @@ class Result:
         return f"  {unit.title or unit.id}: round {step['round']}, {how}"
 
     def to_html(self) -> str:
-        """One self-contained page with the evidence paths and the graph as pictures."""
+        """Return one self-contained page with the evidence paths and the graph as pictures."""
         from pagerag.explain import page, view
 
         return page(
@@ -157,13 +159,13 @@ class Result:
         )
 
     def to_svg(self) -> str:
-        """The evidence paths as one picture."""
+        """Return the evidence paths as one picture."""
         from pagerag.explain import paths_svg
 
         return paths_svg(self.promotion, self.answer, self.units, alone=True)
 
     def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
-        """A JSON-able copy; ``trace`` adds every step."""
+        """Return a JSON-able copy; ``trace`` adds every step."""
         result: dict[str, Any] = {
             "version": 1,
             "question": self.question,

@@ -1,9 +1,13 @@
 """One typed settings model: defaults < user file < project file < environment < flags.
 
-Files are TOML: ``~/.config/pagerag/config.toml`` (or ``$XDG_CONFIG_HOME``), then ``./pagerag.toml``, or
-the one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is
-``base_url`` of the table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and
-impossible values are errors, with the nearest known name. Secrets never print.
+Files are TOML: the user's own (``~/.config/pagerag/config.toml`` on Linux), then ``./pagerag.toml``, or the
+one file that ``PAGERAG_CONFIG`` or ``--config`` names. A setting ``chat.base_url`` is ``base_url`` of the
+table ``[chat]``, and ``PAGERAG_CHAT_BASE_URL`` in the environment. Unknown names and impossible values are
+errors, with the nearest known name. Secrets never print.
+
+``./pagerag.toml`` may come from a stranger. Settings that decide where questions, documents or keys are sent,
+or which files are opened or written for it, are ignored there until the user has trusted that very file:
+``pagerag config --trust``.
 """
 
 from __future__ import annotations
@@ -15,12 +19,16 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from pagerag._values import Secret, convert
+from pagerag._convert import convert
+from pagerag._folders import config_file
+from pagerag._secrets import STARS, Secret, shown_url
+from pagerag._trust import is_trusted
 from pagerag.errors import SettingsError
 
 __all__ = [
+    "ChatOptions",
     "ChatSettings",
     "GgufSettings",
     "PromoteSettings",
@@ -38,7 +46,11 @@ _NO_SECRET = Secret()
 
 
 def _doc(text: str, default: Any, **rules: Any) -> Any:
-    """A field with its one-line explanation and its bounds."""
+    """Return a field with its one-line explanation and its rules.
+
+    ``least`` and ``most`` are bounds, ``one_of`` names the values; ``guarded`` settings count in a project
+    file only when the user trusts it.
+    """
     metadata = {"doc": text, **rules}
     if isinstance(default, Secret | Mapping):
         return field(default_factory=lambda: copy(default), metadata=metadata)
@@ -49,8 +61,10 @@ def _doc(text: str, default: Any, **rules: Any) -> Any:
 class StoreSettings:
     """Where the corpus lives."""
 
-    path: str = _doc("folder or object-store URI of the store", "pagerag-store")
-    encoder: str = _doc("encoder for a new store; an existing store keeps its own", "")
+    path: str = _doc("folder of the store", "pagerag-store")
+    encoder: str = _doc(
+        "encoder of a new store; for an existing one, only to confirm what it names", "", guarded=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +75,7 @@ class RetrieveSettings:
         "which retriever makes the first pool", "hybrid", one_of=("hybrid", "dense", "lexical")
     )
     pool: int = _doc("units in the pool", 20, least=1, most=1000)
-    adaptive: bool = _doc("follow-up retrieval when the selection is not enough", True)
+    adaptive: bool = _doc("follow-up retrieval by the names that the first pool mentions", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,7 @@ class PromoteSettings:
     )
     strategy: str = _doc("auto: the mode's default", "auto", one_of=("auto", "learned", "formula"))
     max_tokens: int = _doc("token budget of the context; 0: none", 0, least=0)
-    weights: str = _doc("a weights file of your own", "")
+    weights: str = _doc("a weights file of your own", "", guarded=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,30 +109,36 @@ class ReadSettings:
 class ChatSettings:
     """Any OpenAI-compatible chat endpoint."""
 
-    base_url: str = _doc("address up to and including /v1", "")
+    base_url: str = _doc("address up to and including /v1", "", guarded=True)
     model: str = _doc("model name as the endpoint spells it", "")
-    api_key: Secret = _doc("key; better given as PAGERAG_CHAT_API_KEY", _NO_SECRET)  # noqa: RUF009
-    api_key_env: str = _doc("read the key from this variable instead", "")
-    auth_header: str = _doc("header that carries the key", "Authorization")
+    api_key: Secret = _doc("key; better given as PAGERAG_CHAT_API_KEY", _NO_SECRET, guarded=True)  # noqa: RUF009
+    api_key_env: str = _doc("read the key from this variable instead", "", guarded=True)
+    auth_header: str = _doc("header that carries the key", "Authorization", guarded=True)
     temperature: float = _doc("sampling temperature", 0.0, least=0.0, most=2.0)
     max_tokens: int = _doc("longest reply", 256, least=1)
     token_field: str = _doc(
         "how the endpoint calls that bound", "max_tokens", one_of=("max_tokens", "max_completion_tokens")
     )
     seed: int = _doc("sampling seed; -1: do not send one", -1, least=-1)
-    extra: Mapping[str, Any] = _doc("more request fields (a table; JSON in the environment)", _NOTHING)
+    extra: Mapping[str, Any] = _doc(
+        "more request fields (a table; JSON in the environment)", _NOTHING, guarded=True
+    )
     connect_timeout: float = _doc("seconds to connect", 10.0, least=0.01)
     read_timeout: float = _doc("seconds of silence from the server", 60.0, least=0.01)
     write_timeout: float = _doc("seconds to send the request", 10.0, least=0.01)
     deadline: float = _doc("seconds for one question, retries and waits included", 120.0, least=0.01)
     attempts: int = _doc("tries per question", 6, least=1, most=100)
     concurrency: int = _doc("requests in flight", 8, least=1, most=1000)
-    cache: str = _doc("file of the response cache; empty: none", "")
+    cache: str = _doc("file of the response cache; empty: none", "", guarded=True)
     price_in: float = _doc("price of a million prompt tokens", 0.0, least=0.0)
     price_out: float = _doc("price of a million reply tokens", 0.0, least=0.0)
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{item.name}={shown(getattr(self, item.name))!r}" for item in fields(self))
+        return f"ChatSettings({told})"
+
     def key(self, env: Mapping[str, str] | None = None) -> Secret:
-        """The key in force: ``api_key``, or the variable that ``api_key_env`` names."""
+        """Return the key in force: ``api_key``, or the variable that ``api_key_env`` names."""
         if self.api_key or not self.api_key_env:
             return self.api_key
         value = (os.environ if env is None else env).get(self.api_key_env, "")
@@ -130,11 +150,35 @@ class ChatSettings:
         return Secret(value)
 
 
+class ChatOptions(TypedDict, total=False):
+    """The fields of ChatSettings as keyword arguments, for constructors that take them."""
+
+    base_url: str
+    model: str
+    api_key: Secret | str
+    api_key_env: str
+    auth_header: str
+    temperature: float
+    max_tokens: int
+    token_field: str
+    seed: int
+    extra: Mapping[str, Any]
+    connect_timeout: float
+    read_timeout: float
+    write_timeout: float
+    deadline: float
+    attempts: int
+    concurrency: int
+    cache: str
+    price_in: float
+    price_out: float
+
+
 @dataclass(frozen=True, slots=True)
 class GgufSettings:
     """A local gguf model."""
 
-    path: str = _doc("the model file of the reader gguf", "")
+    path: str = _doc("the model file of the reader gguf", "", guarded=True)
     context: int = _doc("tokens the model may see", 4096, least=256)
     max_tokens: int = _doc("longest reply", 48, least=1)
     threads: int = _doc("threads; 0: as many as are free", 0, least=0)
@@ -174,7 +218,11 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings and where each came from. ``Settings()`` holds the defaults; ``load`` reads the rest."""
+    """All settings and where each came from. ``Settings()`` holds the defaults; ``load`` reads the rest.
+
+    ``remarks`` say what of a project file was ignored because it is not trusted, and what a trusted one
+    changed.
+    """
 
     store: StoreSettings = field(default_factory=StoreSettings)
     retrieve: RetrieveSettings = field(default_factory=RetrieveSettings)
@@ -184,6 +232,7 @@ class Settings:
     gguf: GgufSettings = field(default_factory=GgufSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def load(
@@ -193,22 +242,31 @@ class Settings:
         env: Mapping[str, str] | None = None,
         flags: Mapping[str, Any] | None = None,
     ) -> Settings:
-        """Read files, environment and ``flags`` (dotted names; None means not given), later ones winning."""
+        """Read files, environment and ``flags`` (dotted names; None means not given), later ones winning.
+
+        ``file`` is read in place of the user's and the project's. ``env`` stands for the environment; the
+        user's file is not read with it, since it belongs to the real one.
+        """
         environment = os.environ if env is None else env
         values: dict[str, Any] = {}
         origins: dict[str, str] = {}
-        for path in _files(file, environment):
-            for name, value in _from_file(path).items():
+        remarks: list[str] = []
+        for path, project in _files(file, environment, user=env is None):
+            content = _content(path)
+            found = _from_file(path, content)
+            if project:
+                remarks += _guard(path, content, found)
+            for name, value in found.items():
                 values[name], origins[name] = value, str(path)
         for name, (variable, value) in _from_environment(environment).items():
             values[name], origins[name] = value, f"${variable}"
         for name, value in (flags or {}).items():
             if value is not None:
                 values[name], origins[name] = value, "flag"
-        return cls().updated(values, origins)
+        return replace(cls().updated(values, origins), remarks=tuple(remarks))
 
     def updated(self, values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> Settings:
-        """A copy with some settings changed; names are dotted (``promote.k``)."""
+        """Return a copy with some settings changed; names are dotted (``promote.k``)."""
         known = dict(self.fields())
         sections: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
@@ -222,62 +280,124 @@ class Settings:
 
     @classmethod
     def fields(cls) -> Iterator[tuple[str, Any]]:
-        """Every setting's dotted name with its dataclass field, in order."""
+        """Yield every setting's dotted name with its dataclass field, in order."""
         for section in fields(cls):
-            if section.name != "origins":
+            if section.name not in ("origins", "remarks"):
                 for item in fields(section.default_factory):  # type: ignore[arg-type]
                     yield f"{section.name}.{item.name}", item
 
     def get(self, name: str) -> Any:
-        """The value of a dotted name."""
+        """Return the value of a dotted name."""
         if name not in dict(self.fields()):
             raise SettingsError(_unknown(name, dict(self.fields())))
         section, _, key = name.partition(".")
         return getattr(getattr(self, section), key)
 
     def origin(self, name: str) -> str:
-        """Where the value of a dotted name comes from: ``default``, a file, a variable or ``flag``."""
+        """Return where the value of a dotted name comes from: ``default``, a file, a variable or ``flag``."""
         self.get(name)
         return self.origins.get(name, "default")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """A JSON-able copy in which secrets are stars."""
-        shown: dict[str, dict[str, Any]] = {}
+        """Return a JSON-able copy in which secrets are stars."""
+        tables: dict[str, dict[str, Any]] = {}
         for name, _ in self.fields():
             section, _, key = name.partition(".")
-            value = self.get(name)
-            plain = (
-                str(value)
-                if isinstance(value, Secret)
-                else dict(value)
-                if isinstance(value, Mapping)
-                else value
-            )
-            shown.setdefault(section, {})[key] = plain
-        return shown
+            tables.setdefault(section, {})[key] = shown(self.get(name))
+        return tables
+
+
+def shown(value: Any) -> Any:
+    """Return a setting's value as it may be printed.
+
+    Secrets are stars; so are passwords in addresses, and texts inside tables, where request fields such as
+    ``chat.extra`` may carry a key.
+    """
+    if isinstance(value, Secret):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _starred(item) for name, item in value.items()}
+    return shown_url(value) if isinstance(value, str) and "://" in value else value
+
+
+def _starred(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _starred(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_starred(item) for item in value]
+    return STARS if isinstance(value, str) else value
 
 
 def variable(name: str) -> str:
-    """The environment variable of a dotted name: ``chat.base_url`` is PAGERAG_CHAT_BASE_URL."""
+    """Return the environment variable of a dotted name: ``chat.base_url`` is PAGERAG_CHAT_BASE_URL."""
     return PREFIX + name.upper().replace(".", "_")
 
 
-def _files(file: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[Path]:
+PROJECT_FILE = Path("pagerag.toml")
+"""The settings file of the current folder."""
+
+_LARGEST_FILE = 1 << 20
+
+
+def guarded() -> list[str]:
+    """Return the names of the settings that a project file may only set when the user trusts it."""
+    return [name for name, item in Settings.fields() if item.metadata.get("guarded")]
+
+
+def project_settings() -> tuple[bytes, dict[str, Any]]:
+    """Return the content of ``./pagerag.toml`` and the guarded settings in it, trusted or not."""
+    if not PROJECT_FILE.is_file():
+        raise SettingsError(f"there is no {PROJECT_FILE} in this folder")
+    content = _content(PROJECT_FILE)
+    found = _from_file(PROJECT_FILE, content)
+    return content, {name: found[name] for name in guarded() if name in found}
+
+
+def _guard(path: Path, content: bytes, found: dict[str, Any]) -> list[str]:
+    """Take the guarded settings out of ``found`` unless the file is trusted; say what was done."""
+    names = [name for name in guarded() if name in found]
+    if not names:
+        return []
+    if is_trusted(path, content):
+        return [f"{path}, which you trust, sets {', '.join(names)}"]
+    for name in names:
+        del found[name]
+    return [
+        f"{path} is not trusted, so what it sets for {', '.join(names)} is ignored; "
+        "look at the file, then, if you want that: pagerag config --trust"
+    ]
+
+
+def _files(
+    file: str | os.PathLike[str] | None, env: Mapping[str, str], *, user: bool
+) -> list[tuple[Path, bool]]:
+    """Return the files to read, each with whether it is the project's."""
     named = file or env.get(f"{PREFIX}CONFIG")
     if named:
         path = Path(named).expanduser()
         if not path.is_file():
             raise SettingsError(f"there is no settings file {path}")
-        return [path]
-    home = env.get("XDG_CONFIG_HOME") or (Path(env["HOME"]) / ".config" if env.get("HOME") else None)
-    places = [Path(home) / "pagerag" / "config.toml"] if home else []
-    return [path for path in [*places, Path("pagerag.toml")] if path.is_file()]
+        return [(path, False)]
+    own = config_file() if user else None
+    places = [(own, False)] if own is not None else []
+    return [place for place in [*places, (PROJECT_FILE, True)] if place[0].is_file()]
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> bytes:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as problem:
+        raise SettingsError(f"{path}: {problem.strerror or problem}") from problem
+    if len(content) > _LARGEST_FILE:
+        raise SettingsError(f"{path} is larger than {_LARGEST_FILE:,} bytes; this is no settings file")
+    return content
+
+
+def _from_file(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as problem:
         raise SettingsError(f"{path}: {problem}") from problem
     known = dict(Settings.fields())
     values: dict[str, Any] = {}
@@ -294,24 +414,16 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     known = {variable(name): name for name, _ in Settings.fields()}
-    # Variables that steer the project in other ways than as settings.
-    others = {f"{PREFIX}CONFIG", f"{PREFIX}DATA"}
     sections = tuple(f"{PREFIX}{section.name.upper()}_" for section in fields(Settings))
     found = {}
     for name, value in env.items():
         if name in known:
             found[known[name]] = (name, value)
-        elif name.startswith(sections) and name not in others:
+        elif name.startswith(sections):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise SettingsError(f"the environment variable {name} is no setting{hint}")
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Secret):
-        return str(value)
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:

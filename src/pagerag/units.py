@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pagerag.errors import FormatError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Answer", "Candidate", "Citation", "Mode", "Pool", "Relation", "State"]
+__all__ = [
+    "ANALYSIS_VERSION",
+    "Analysis",
+    "Answer",
+    "Candidate",
+    "Citation",
+    "FileRecord",
+    "FileStatus",
+    "Hit",
+    "Mode",
+    "Pool",
+    "Relation",
+    "ScoreKind",
+    "State",
+    "StoreStats",
+    "StoredDocument",
+    "Unit",
+]
 
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
 
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""
+
+ScoreKind = Literal["none", "relevance", "probability"]
+"""What the scores of a pool's candidates are: absent, numbers on the retriever's own scale that say nothing
+beyond one question, or probabilities that a candidate belongs to the evidence."""
+
+FileStatus = Literal["indexed", "duplicate", "empty"]
+"""What became of a file: its text is in the corpus, it repeats another file, or it has no text."""
+
+ANALYSIS_VERSION = 2
+"""Raised whenever reading the same text gives another Analysis, or its stored form changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +98,8 @@ class Pool:
     """A question with the candidates that some retriever or RAG system exposes for it, best first.
 
     ``vector`` is the question's own embedding, in the same space as the candidates' vectors.
-    ``relations`` are facts that name their units; ``origin`` says who made the pool.
+    ``relations`` are facts that name their units; ``origin`` says who made the pool; ``scores`` says what the
+    candidates' scores are.
     """
 
     question: str
@@ -77,6 +108,7 @@ class Pool:
     relations: tuple[Relation, ...] = ()
     origin: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    scores: ScoreKind = "relevance"
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -102,7 +134,8 @@ class Answer:
     """What a reader says, and what it rests on.
 
     ``text`` is the short answer, empty when the reader abstains. ``confidence`` is in [0, 1], or None
-    when the reader has none. ``usage`` counts tokens, seconds and cost where the reader can.
+    when the reader has none. ``quotes`` says that the text is nothing but the citations' quotations.
+    ``usage`` counts tokens, seconds and cost where the reader can.
     """
 
     text: str
@@ -112,9 +145,10 @@ class Answer:
     reader: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict, compare=False)
     raw: str | None = field(default=None, compare=False, repr=False)
+    quotes: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "text": self.text,
             "citations": [
@@ -134,5 +168,190 @@ class Answer:
         }
 
 
-Candidates = Sequence["str | Mapping[str, Any] | Candidate"]
-"""What ``promote`` accepts as a pool."""
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What reading a unit's text gives, sentence by sentence (one sentence when it was read whole).
+
+    ``spans`` are character offsets into the text; ``tokens`` is Tok(s); ``entities`` are keys
+    (``text.entities.name_key``), ``surfaces`` how each was spelled; ``relations`` the relation cues as bits;
+    ``flags`` are bits of ``text.SentenceFlag``. ``text.Analyzer`` makes them.
+    """
+
+    spans: tuple[tuple[int, int], ...]
+    tokens: tuple[tuple[str, ...], ...]
+    entities: tuple[tuple[str, ...], ...]
+    surfaces: tuple[tuple[str, ...], ...]
+    relations: tuple[int, ...]
+    flags: tuple[int, ...]
+    whole: bool = False
+    _codes: Any = field(default=None, init=False, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __reduce__(self) -> tuple[type[Analysis], tuple[Any, ...]]:
+        # another process has other codes
+        read = (self.spans, self.tokens, self.entities, self.surfaces, self.relations, self.flags)
+        return Analysis, (*read, self.whole)
+
+    def to_bytes(self) -> bytes:
+        """Return a form to store beside the unit; stores compress it."""
+        body = [
+            ANALYSIS_VERSION,
+            int(self.whole),
+            self.spans,
+            [" ".join(row) for row in self.tokens],
+            self.entities,
+            self.surfaces,
+            self.relations,
+            self.flags,
+        ]
+        return json.dumps(body, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Analysis:
+        """Read what ``to_bytes`` wrote; another version's bytes, and damaged ones, are refused."""
+        try:
+            body: list[Any] = json.loads(data)
+            if body[0] != ANALYSIS_VERSION:
+                raise FormatError(
+                    f"stored analysis has version {body[0]!r}, not {ANALYSIS_VERSION}; index the unit again"
+                )
+            _, whole, spans, tokens, entities, surfaces, relations, flags = body
+            made = cls(
+                spans=tuple((int(a), int(b)) for a, b in spans),
+                tokens=tuple(tuple(row.split(" ")) if row else () for row in tokens),
+                entities=tuple(map(tuple, entities)),
+                surfaces=tuple(map(tuple, surfaces)),
+                relations=tuple(map(int, relations)),
+                flags=tuple(map(int, flags)),
+                whole=bool(whole),
+            )
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as broken:
+            if isinstance(broken, FormatError):
+                raise
+            raise FormatError(f"not a stored analysis ({broken}); index the unit again") from broken
+        size = len(made.spans)
+        if not all(len(part) == size for part in (made.tokens, made.entities, made.surfaces)) or not (
+            len(made.relations) == len(made.flags) == size
+        ):
+            raise FormatError("not a stored analysis (its parts differ in length); index the unit again")
+        return made
+
+
+class Hit(NamedTuple):
+    """A place in a ranking: the row of a unit in one snapshot of a corpus, and its score."""
+
+    row: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One passage as a corpus stores it.
+
+    ``source`` names the document (a file's path, or ``path#record``), ``position`` the passage's place
+    among the ``total`` of it. ``start`` and ``end`` are character offsets into the document's extracted
+    text; ``sentences`` are offsets into ``text``, with the page of each in ``pages`` where the document
+    has pages, and ``ordinal`` is the place of the first one among the document's sentences. ``digest``
+    identifies the document's content and the settings it was read with. ``names`` are names beside the
+    title that the unit can be looked up by. ``fields`` holds what else the record carried. ``analysis``
+    is ``Analysis.to_bytes()``. ``vector`` may be left out where the corpus has its encoder.
+    """
+
+    id: str
+    text: str
+    source: str
+    path: str
+    title: str | None = None
+    position: int = 0
+    total: int = 1
+    start: int = 0
+    end: int = 0
+    ordinal: int = 0
+    sentences: tuple[tuple[int, int], ...] = ()
+    pages: tuple[int, ...] = ()
+    section: str | None = None
+    names: tuple[str, ...] = ()
+    record: str | None = None
+    digest: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    analysis: bytes | None = field(default=None, repr=False)
+    vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+
+    def candidate(self, score: float | None = None) -> Candidate:
+        """Return the unit as promotion takes it; everything that locates it is in ``metadata``."""
+        located: dict[str, Any] = {
+            "path": self.path,
+            "start": self.start,
+            "end": self.end,
+            "ordinal": self.ordinal,
+            "sentences": [list(span) for span in self.sentences],
+        }
+        if self.pages:
+            located["page"], located["pages"] = self.pages[0], list(self.pages)
+        if self.section is not None:
+            located["section"] = self.section
+        if self.record is not None:
+            located["record"] = self.record
+        if self.fields:
+            located["fields"] = dict(self.fields)
+        return Candidate(
+            id=self.id,
+            text=self.text,
+            title=self.title,
+            source=self.source,
+            position=self.position,
+            score=score,
+            vector=self.vector,
+            metadata=located,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file that a corpus has taken in completely: the ledger that makes indexing incremental.
+
+    ``digest`` covers the file's bytes and the settings it was read with. A ``duplicate`` file repeats the
+    document ``original`` and has no units of its own.
+    """
+
+    path: str
+    digest: str
+    status: FileStatus = "indexed"
+    documents: int = 0
+    units: int = 0
+    size: int = 0
+    original: str | None = None
+
+
+class StoredDocument(NamedTuple):
+    """A document that is in a corpus, whether or not its file is in the ledger yet."""
+
+    digest: str
+    path: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """What a corpus holds; ``unindexed`` counts units that ``optimize`` has not seen yet."""
+
+    location: str
+    schema_version: int
+    encoder: str
+    dimension: int
+    units: int
+    documents: int
+    files: int
+    duplicates: int
+    size_bytes: int | None
+    search: Literal["exact", "approximate"]
+    unindexed: int
+    version: int
+    analysis_current: bool
+    by_type: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy that JSON can hold."""
+        return asdict(self)

@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "read"))  # the faulty chat s
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory):
     """The demo's corpus, really indexed with the default encoder."""
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     from pagerag.cli.demo import CORPUS
     from pagerag.ingest import index_paths
@@ -22,3 +21,10 @@ def demo_store(tmp_path_factory):
     report = index_paths([CORPUS], open_store(folder, encoder("wordllama"), create=True))
     assert not report.failed
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path, monkeypatch):
+    """Nobody's real settings are read or written."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own-state"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -146,13 +147,52 @@ def test_promote_prints_json_text_and_explanations(pools, capsys):
 
 def test_promote_names_the_pools_it_cannot_use(tmp_path, capsys):
     file = tmp_path / "pools.jsonl"
-    empty = {"question": "Who?", "candidates": []}
-    file.write_text("".join(json.dumps(pool) + "\n" for pool in (POOLS[0], empty)))
+    unusable = {"question": "  ", "candidates": ["a text"]}
+    file.write_text("".join(json.dumps(pool) + "\n" for pool in (POOLS[0], unusable)))
     code = main(["promote", str(file), "--json"])
     out, err = capsys.readouterr()
     assert code in {1, 3}
     assert "pools.jsonl" in err
     assert len(out.splitlines()) == 1
+
+
+def test_promote_keeps_the_line_of_an_empty_pool(tmp_path, capsys):
+    file, out = tmp_path / "pools.jsonl", tmp_path / "out.jsonl"
+    rows = [
+        {"question": "Who?", "candidates": []},
+        {
+            "question": "Where was Hans Zimmer born?",
+            "candidates": ["Hans Zimmer was born in Frankfurt.", " "],
+        },
+        {"question": "When?", "candidates": ["  "]},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["promote", str(file), "--out", str(out)]) == 0
+    written = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["question"] for row in written] == [row["question"] for row in rows]
+    assert [len(row["candidates"]) for row in written] == [0, 1, 0]
+    said = capsys.readouterr().err
+    assert "2 of 3 pools are empty" in said
+    assert "2 candidates have no text" in said
+    assert main(["promote", str(file), "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["state"] for one in told][::2] == ["insufficient", "insufficient"]
+    assert [len(one["context"]) for one in told] == [0, 1, 0]
+    assert main(["promote", str(file)]) == 0
+    assert "the pool is empty" in capsys.readouterr().out
+
+
+def test_promote_takes_fields_under_other_names(tmp_path, capsys):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(
+        json.dumps({"q": "Where was Hans Zimmer born?", "retrieved": ["Zimmer was born in Frankfurt."]})
+    )
+    assert main(["promote", str(file)]) == 1
+    assert "--field candidates=retrieved --field question=q" in capsys.readouterr().err
+    assert main(["promote", str(file), "--field", "candidates=retrieved", "--field", "question=q"]) == 0
+    assert "Frankfurt" in capsys.readouterr().out
+    assert main(["promote", str(file), "--field", "candidates"]) == 1
+    assert "--field takes FIELD=NAME" in capsys.readouterr().err
 
 
 def test_promote_lists_its_formats(capsys):
@@ -163,12 +203,29 @@ def test_promote_lists_its_formats(capsys):
 @pytest.mark.integration
 @pytest.mark.slow
 def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("lancedb")
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--reader", "evidence", "--keep", "kept", "--html", "demo.html"]) == 0
     out = capsys.readouterr().out
-    assert out.count("evidence path") == 3
+    assert out.count("evidence path") >= 3
     assert "3 of 3 right" in out
+    assert "What did a tram ticket in Barcelona cost in 1926?" in out
+    assert "(the documents do not say)" in out
+    for word in ("core", "fill", "evidence"):
+        assert re.search(rf"^  {word} +[a-z]", out, re.MULTILINE)
     assert (tmp_path / "demo.html").stat().st_size > 20_000
     assert main(["demo", "--reader", "evidence", "--keep", "kept", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["right"] == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["right"] == 3
+    assert len(told["results"]) == 4
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_the_demo_refuses_what_its_corpus_cannot_answer(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("lancedb")
+    pytest.importorskip("pagerag_models")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--reader", "extractive", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["right"] == 3
+    assert told["refused"] is True

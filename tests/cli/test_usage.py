@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pagerag.cli import command_lines, main
+from pagerag.cli import COMMANDS, command_lines, main
 
 MINE = ("ask", "explain", "promote", "doctor", "config", "completion", "demo")
 
@@ -64,7 +64,10 @@ def test_help_has_examples(capsys, command):
         (["promote", "other.jsonl"], 1, "no known pool format"),
         (["config", "promote.kk"], 1, "did you mean promote.k"),
         (["config", "--set", "chat.deadline=soon"], 1, "must be a number"),
-        (["completion", "tcsh"], 2, "tcsh"),
+        (["completion", "cmd"], 2, "cmd"),
+        (["ask", "--raeder", "chat", "q"], 2, "did you mean --reader?"),
+        (["ask", "--raeder", "chat", "q"], 2, "usage: pagerag ask"),
+        (["index", "a.txt", "--set", "promote.k"], 1, "NAME=VALUE"),
         (["demo", "--keep", "full"], 1, "not the demo's"),
         (["demo", "--reader", "gpt"], 1, "no reader named 'gpt'"),
     ],
@@ -92,7 +95,6 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
     ],
 )
 def test_a_run_that_indexes_nothing_leaves_nothing(capsys, tmp_path, words, message):
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     (tmp_path / "hollow").mkdir()
     (tmp_path / "odd.bin").write_bytes(bytes(range(256)) * 40)
@@ -104,7 +106,6 @@ def test_a_run_that_indexes_nothing_leaves_nothing(capsys, tmp_path, words, mess
 
 
 def test_a_store_that_was_there_stays(capsys, tmp_path):
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     (tmp_path / "a.txt").write_text("Hans Zimmer was born in Frankfurt.")
     assert run(capsys, "index", "a.txt", "--store", "s")[0] == 0
@@ -118,18 +119,19 @@ def test_tune_leaves_no_empty_folder(capsys, tmp_path):
     assert not (tmp_path / "tuned").exists()
 
 
-@pytest.mark.parametrize("words", [["demo"], ["index", "a.txt"], ["ask", "q", "--store", "a.txt"]])
+@pytest.mark.parametrize("words", [["demo"], ["index", "a.txt"]])
 def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkeypatch, words):
     monkeypatch.setattr("pagerag.cli._options.find_spec", lambda name: None)
     (tmp_path / "a.txt").write_text("Text.")
     code, _, err = run(capsys, *words)
     assert code == 1
-    assert "lancedb, pyarrow, wordllama and markdown-it-py are not installed" in err
+    assert "wordllama and markdown-it-py are not installed" in err
     assert "pip install 'pagerag[app]'" in err
     assert not (tmp_path / "pagerag-store").exists()
 
 
 def test_completion_scripts_know_every_command_and_option(capsys):
+    pytest.importorskip("shtab")
     for shell in ("bash", "zsh", "fish"):
         code, out, _ = run(capsys, "completion", shell)
         assert code == 0
@@ -143,12 +145,14 @@ def test_completion_scripts_know_every_command_and_option(capsys):
 
 
 def test_bash_completes(capsys, tmp_path):
+    pytest.importorskip("shtab")
     _, script, _ = run(capsys, "completion", "bash")
     (tmp_path / "c.sh").write_text(script)
 
     def complete(*words):
         shown = "printf '%s\\n' \"${COMPREPLY[@]}\""
-        code = f"source c.sh; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _pagerag; {shown}"
+        line = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+        code = f"source c.sh; {line} _shtab_pagerag; {shown}"
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
         return done.stdout.split()
 
@@ -156,6 +160,54 @@ def test_bash_completes(capsys, tmp_path):
     assert "--reader" in complete("pagerag", "ask", "--re")
     assert complete("pagerag", "ask", "--units", "co") == ["core", "context"]
     assert complete("pagerag", "completion", "fi") == ["fish"]
+
+
+def test_a_project_file_is_trusted_once(capsys, tmp_path):
+    pytest.importorskip("platformdirs")
+    (tmp_path / "pagerag.toml").write_text('[chat]\nbase_url = "https://me:hunter2@host/v1"\n')
+    code, out, err = run(capsys, "config", "chat.base_url")
+    assert (code, out) == (0, "\n")
+    assert "pagerag.toml is not trusted" in err
+    code, out, _ = run(capsys, "config", "--trust")
+    assert code == 0
+    assert "chat.base_url" in out
+    assert "hunter2" not in out
+    code, out, err = run(capsys, "config", "chat.base_url")
+    assert out == "https://***@host/v1\n"
+    assert "which you trust, sets chat.base_url" in err
+    assert json.loads(run(capsys, "config", "--untrust", "--json")[1])["was_trusted"]
+    assert run(capsys, "config", "chat.base_url")[1] == "\n"
+
+
+def test_library_chatter_stays_away(capsys, tmp_path, monkeypatch):
+    def chatty(args):
+        import logging
+        import warnings
+
+        logging.getLogger("pypdf").warning("wrong pointing object")
+        warnings.warn("deprecated", DeprecationWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr("pagerag.cli.config.run", chatty)
+    assert run(capsys, "config") == (0, "", "")
+
+
+def test_a_defect_is_told_with_its_trace(capsys, monkeypatch):
+    def broken(args):
+        raise RuntimeError("bang \x1b[2J")
+
+    monkeypatch.setattr("pagerag.cli.config.run", broken)
+    assert main(["config"]) == 1
+    err = capsys.readouterr().err
+    assert "please report" in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_json(capsys, command):
+    code, out, _ = run(capsys, command, "--help")
+    assert code == 0
+    assert "--json" in out
 
 
 def test_config_shows_values_origins_and_no_secrets(capsys, tmp_path, monkeypatch):

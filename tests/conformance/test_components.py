@@ -11,6 +11,7 @@ from pagerag.models import support_encoder
 from pagerag.protocols import load, names
 from pagerag.read import reader
 from pagerag.read.extractive import extractive_reader
+from pagerag.read.gguf import SmolLM2Reader
 from pagerag.retrieve import (
     BM25Retriever,
     CachedEncoder,
@@ -134,8 +135,7 @@ def test_retrievers_in_memory(name):
 
 @pytest.mark.integration
 def test_a_retriever_over_a_store(tmp_path):
-    pytest.importorskip("lancedb")
-    from pagerag.retrieve.stored import StoreRetriever
+    from pagerag.retrieve import CorpusRetriever
     from pagerag.store import Unit, open_store
 
     units = [
@@ -155,7 +155,7 @@ def test_a_retriever_over_a_store(tmp_path):
         with store.writing():
             store.upsert(units)
         for mode in ("hybrid", "dense", "lexical"):
-            check_retriever(StoreRetriever(store, mode), finds=FINDS)
+            check_retriever(CorpusRetriever(store, mode), finds=FINDS)
 
 
 # --- systems re-implemented: retrievers over a retriever --------------------------------------------------
@@ -189,8 +189,10 @@ def test_the_evidence_reader():
 
 def test_the_chat_reader():
     pytest.importorskip("httpx")
+    from pagerag.read.chat import ChatReader
+
     with ScriptedChat(["Poland [2]"]) as chat:
-        check_reader(made(reader, "chat", base_url=chat.url, model="scripted"), answer="Poland")
+        check_reader(ChatReader(base_url=chat.url, model="scripted"), answer="Poland")
 
 
 def shipped(make):
@@ -211,4 +213,4 @@ def test_the_support_encoder():
 
 @pytest.mark.slow
 def test_a_local_model_as_reader():
-    check_reader(made(reader, "smollm2", max_tokens=8), odd=False)
+    check_reader(made(SmolLM2Reader, max_tokens=8), odd=False)

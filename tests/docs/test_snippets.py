@@ -37,8 +37,7 @@ _BLOCK = re.compile(
     r"(?P<skip><!-- not run:[^\n]*-->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
-# What the README calls "pool"; and a command that would run this very test.
-POOL = ["Hans Zimmer composed the score of Interstellar.", "Hans Zimmer was born in Frankfurt."]
+# A command that would run this very test.
 NOT_HERE = ("make ",)
 
 pytestmark = pytest.mark.integration
@@ -114,14 +113,13 @@ def execute(command: str, folder: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs(page, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     from pagerag.cli.demo import CORPUS
 
     file = ROOT / page
     shutil.copytree(CORPUS, tmp_path / "documents")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "snippet", "pool": POOL}
+    names: dict[str, object] = {"__name__": "snippet"}
     for snippet in snippets(file.read_text(encoding="utf-8")):
         if snippet.kind == "console":
             run_console(snippet, tmp_path, page)

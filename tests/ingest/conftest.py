@@ -8,15 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pagerag.store import LanceStore, open_store
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
-
-pytest.importorskip("lancedb", reason="needs the extra lancedb")
 
 
 class Children:
@@ -86,7 +85,7 @@ def encoder() -> FakeEncoder:
 
 
 @pytest.fixture
-def store(tmp_path: Path, encoder: FakeEncoder) -> LanceStore:
+def store(tmp_path: Path, encoder: FakeEncoder) -> SqliteCorpus:
     return open_store(tmp_path / "store", encoder, create=True)
 
 
@@ -98,11 +97,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def contents() -> Callable[[LanceStore], tuple[list[dict[str, Any]], list[Any]]]:
+def contents() -> Callable[[SqliteCorpus], tuple[list[dict[str, Any]], list[Any]]]:
     """All rows of a store, every column, in order of id; and its ledger."""
 
-    def look(store: LanceStore) -> tuple[list[dict[str, Any]], list[Any]]:
-        rows = store._units.to_arrow().to_pylist()
+    def look(store: SqliteCorpus) -> tuple[list[dict[str, Any]], list[Any]]:
+        assert store.verify() == []
+        rows = [
+            {**asdict(replace(unit, vector=None)), "vector": unit.vector.tolist()}
+            for unit in store.units()
+            if unit.vector is not None
+        ]
         return sorted(rows, key=lambda row: str(row["id"])), list(store.ledger().values())
 
     return look

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from pagerag.ingest import IngestSettings, SourceFile, index_paths
-from pagerag.store import LanceStore, open_store
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
 
 GOOD = "Alpha is a good file."
@@ -31,29 +32,29 @@ def one_failed(report: Any) -> str:
     return str(problem)
 
 
-def test_an_empty_folder(folder: Path, store: LanceStore) -> None:
+def test_an_empty_folder(folder: Path, store: SqliteCorpus) -> None:
     report = index_paths([folder], store)
     assert (report.taken, report.failed, len(store)) == (0, [], 0)
-    assert store.search("anything") == []
+    assert store.search_text("anything") == []
     assert store.lookup_title("anything") == []
 
 
-def test_a_path_that_is_not_there(good: Path, store: LanceStore) -> None:
+def test_a_path_that_is_not_there(good: Path, store: SqliteCorpus) -> None:
     assert one_failed(index_paths([good, good / "nowhere"], store)).endswith("nowhere: does not exist")
 
 
-def test_a_binary_file(good: Path, store: LanceStore) -> None:
+def test_a_binary_file(good: Path, store: SqliteCorpus) -> None:
     (good / "b.txt").write_bytes(bytes(range(256)) * 40)
     assert "b.txt: looks like a binary file" in one_failed(index_paths([good], store))
 
 
-def test_a_broken_pdf(good: Path, store: LanceStore) -> None:
+def test_a_broken_pdf(good: Path, store: SqliteCorpus) -> None:
     pytest.importorskip("pypdf")
     (good / "b.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nxref\ngarbage")
     assert "b.pdf: is not a readable PDF file" in one_failed(index_paths([good], store))
 
 
-def test_files_without_text(good: Path, store: LanceStore) -> None:
+def test_files_without_text(good: Path, store: SqliteCorpus) -> None:
     (good / "blank.txt").write_text(" \n\n ", encoding="utf-8")
     (good / "none.txt").touch()
     report = index_paths([good], store)
@@ -62,7 +63,7 @@ def test_files_without_text(good: Path, store: LanceStore) -> None:
 
 
 def test_a_huge_file_is_refused_unread(
-    good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (good / "huge.txt").open("wb") as file:
         file.truncate(200 * 2**20)  # sparse: takes no space
@@ -74,7 +75,7 @@ def test_a_huge_file_is_refused_unread(
     assert "--max-file-mb" in problem
 
 
-def test_the_limit_can_be_set(good: Path, store: LanceStore) -> None:
+def test_the_limit_can_be_set(good: Path, store: SqliteCorpus) -> None:
     (good / "long.txt").write_text("Beta is a long file. " * 100, encoding="utf-8")
     assert "larger than 1,000 bytes" in one_failed(
         index_paths([good], store, IngestSettings(max_file_bytes=1000))
@@ -82,7 +83,7 @@ def test_the_limit_can_be_set(good: Path, store: LanceStore) -> None:
     assert index_paths([good], store).failed == []
 
 
-def test_a_huge_line_is_refused_and_a_huge_file_of_records_is_not(good: Path, store: LanceStore) -> None:
+def test_a_huge_line_is_refused_and_a_huge_file_of_records_is_not(good: Path, store: SqliteCorpus) -> None:
     (good / "long.jsonl").write_text(json.dumps({"text": "x" * 5000}), encoding="utf-8")
     lines = (json.dumps({"id": n, "text": f"Record {n} is short."}) for n in range(400))
     (good / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -93,14 +94,14 @@ def test_a_huge_line_is_refused_and_a_huge_file_of_records_is_not(good: Path, st
     assert "long.jsonl, line 1: the line is longer than 1,000 bytes" in problem
 
 
-def test_a_large_text_is_cut_into_bounded_passages(good: Path, store: LanceStore) -> None:
+def test_a_large_text_is_cut_into_bounded_passages(good: Path, store: SqliteCorpus) -> None:
     (good / "long.txt").write_text("Beta is one of many sentences. " * 20_000, encoding="utf-8")
     report = index_paths([good], store)
     assert report.failed == []
-    assert max(len(row) for row in store._units.to_arrow()["text"].to_pylist()) <= 1000
+    assert max(len(unit.text) for unit in store.units()) <= 1000
 
 
-def test_a_bad_record_fails_its_file_and_says_where(good: Path, store: LanceStore) -> None:
+def test_a_bad_record_fails_its_file_and_says_where(good: Path, store: SqliteCorpus) -> None:
     (good / "r.jsonl").write_text('{"id": 1, "text": "Fine."}\n{broken', encoding="utf-8")
     assert "r.jsonl, line 2: is not JSON" in one_failed(index_paths([good], store))
     assert str(good / "r.jsonl") not in store.ledger()
@@ -111,7 +112,7 @@ def test_a_bad_record_fails_its_file_and_says_where(good: Path, store: LanceStor
 
 @pytest.mark.parametrize("when", ["before it is hashed", "before it is read", "while it is read"])
 def test_a_file_that_vanishes(
-    good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch, when: str
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     from pagerag.ingest import run
 
@@ -137,11 +138,11 @@ def test_a_file_that_vanishes(
     monkeypatch.setattr(SourceFile, "read", gone("read", "while it is read"))
     (good / "good.txt").write_text("Alpha has changed again.", encoding="utf-8")
     assert "leaving.txt: vanished while it was being indexed" in one_failed(index_paths([good], store))
-    assert "Alpha has changed again." in [c.text for c in store.search("alpha")]
+    assert "Alpha has changed again." in [c.text for c in store.search_text("alpha")]
 
 
 def test_a_file_that_changes_while_it_is_read(
-    good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pagerag.ingest import run
 
@@ -161,15 +162,15 @@ def test_a_file_that_changes_while_it_is_read(
     assert [c.text for c in store.search_text("beta")] == ["Beta was live, and is longer now."]
 
 
-def test_a_broken_new_version_leaves_the_old_one(good: Path, store: LanceStore) -> None:
+def test_a_broken_new_version_leaves_the_old_one(good: Path, store: SqliteCorpus) -> None:
     index_paths([good], store)
     (good / "good.txt").write_bytes(b"\0\0\0")
     report = index_paths([good], store)
     assert "binary" in report.failed[0][1]
-    assert [c.text for c in store.search("alpha")] == [GOOD]
+    assert [c.text for c in store.search_text("alpha")] == [GOOD]
 
 
-def test_things_that_are_no_files(good: Path, store: LanceStore) -> None:
+def test_things_that_are_no_files(good: Path, store: SqliteCorpus) -> None:
     os.mkfifo(good / "pipe.txt")
     (good / "dangling.txt").symlink_to(good / "nowhere")
     (good / "loop").symlink_to(good)
@@ -181,7 +182,7 @@ def test_things_that_are_no_files(good: Path, store: LanceStore) -> None:
     assert "is not a regular file" in report.failed[0][1]
 
 
-def test_odd_names(folder: Path, store: LanceStore) -> None:
+def test_odd_names(folder: Path, store: SqliteCorpus) -> None:
     for name in ("it's.txt", 'say "x".txt', "ünï 東京.txt", "semi;colon -- x.txt", "a#b.txt"):
         (folder / name).write_text(f"This is {name}.", encoding="utf-8")
     (folder / os.fsdecode(b"bad-\xff.txt")).write_text("Undecodable name.", encoding="utf-8")
@@ -195,7 +196,7 @@ def test_odd_names(folder: Path, store: LanceStore) -> None:
     assert len(store) == 0
 
 
-def test_other_languages(folder: Path, store: LanceStore) -> None:
+def test_other_languages(folder: Path, store: SqliteCorpus) -> None:
     said = {
         "ru": "Москва является столицей России. Волга впадает в Каспийское море.",
         "ar": "القاهرة هي عاصمة مصر. يمر نهر النيل عبرها.",
@@ -217,7 +218,7 @@ def test_other_languages(folder: Path, store: LanceStore) -> None:
         assert Path(str(found[0].metadata["path"])).stem == name
 
 
-def test_a_missing_extra_is_named(good: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "pypdf", None)
@@ -253,10 +254,11 @@ def acknowledged(heard: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def hold(place: Path, said: dict[str, int]) -> None:
-    store = open_store(place, FakeEncoder(32))
-    ledger = store.ledger()
+    with open_store(place, FakeEncoder(32)) as store:
+        ledger = store.ledger()
+        held = Counter(unit.path for unit in store.units())
     for path, units in said.items():
-        assert ledger[path].units == store._units.count_rows(f"path = '{path}'") == units
+        assert ledger[path].units == held[path] == units
 
 
 def test_a_full_disk(children: Any, folder: Path, small_disk: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pagerag import retrieve
 from pagerag.cli import main
+from pagerag.retrieve import encoders
 from pagerag.store import open_store
 from pagerag.testing import FakeEncoder
 
@@ -17,7 +17,7 @@ from pagerag.testing import FakeEncoder
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Encoders by name, without their weights."""
-    monkeypatch.setattr(retrieve, "encoder", lambda name, **_: FakeEncoder(32, name))
+    monkeypatch.setattr(encoders, "encoder", lambda name, **_: FakeEncoder(32, name))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -95,7 +95,10 @@ def test_options(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_encoder_of_a_store_stays(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "index", str(docs), "--store", "s", "--encoder", "mine")[0] == 0
-    assert run(capsys, "index", str(docs), "--store", "s")[0] == 0
+    code, _, err = run(capsys, "index", str(docs), "--store", "s")
+    assert code == 1
+    assert "names the encoder 'mine', which is not built in" in err
+    assert run(capsys, "index", str(docs), "--store", "s", "--encoder", "mine")[0] == 0
     assert open_store("s").encoder_name == "mine"
     code, _, err = run(capsys, "index", str(docs), "--store", "s", "--encoder", "yours")
     assert code == 1

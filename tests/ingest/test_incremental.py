@@ -12,17 +12,17 @@ import pytest
 
 from pagerag.errors import InputError
 from pagerag.ingest import Event, IngestSettings, index_paths
-from pagerag.store import LanceStore, open_store
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
 
-Look = Callable[[LanceStore], Any]
+Look = Callable[[SqliteCorpus], Any]
 
 
-def texts(store: LanceStore) -> dict[str, str]:
-    return {row["id"].rpartition("/")[2]: row["text"] for row in store._units.to_arrow().to_pylist()}
+def texts(store: SqliteCorpus) -> dict[str, str]:
+    return {unit.id.rpartition("/")[2]: unit.text for unit in store.units()}
 
 
-def test_first_and_second_run(folder: Path, store: LanceStore) -> None:
+def test_first_and_second_run(folder: Path, store: SqliteCorpus) -> None:
     (folder / "a.txt").write_text("Alpha is a letter.", encoding="utf-8")
     (folder / "sub").mkdir()
     (folder / "sub" / "b.txt").write_text("Beta is another.", encoding="utf-8")
@@ -40,7 +40,7 @@ def test_first_and_second_run(folder: Path, store: LanceStore) -> None:
     assert store.stats().version == version, "nothing was to be written"
 
 
-def test_a_touched_file_is_unchanged_and_an_edited_one_is_not(folder: Path, store: LanceStore) -> None:
+def test_a_touched_file_is_unchanged_and_an_edited_one_is_not(folder: Path, store: SqliteCorpus) -> None:
     file = folder / "a.txt"
     file.write_text("Alpha is a letter.", encoding="utf-8")
     index_paths([folder], store)
@@ -51,10 +51,10 @@ def test_a_touched_file_is_unchanged_and_an_edited_one_is_not(folder: Path, stor
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # same size, same date, other content
     assert index_paths([folder], store).indexed == 1
     assert list(texts(store).values()) == ["Omega is a letter."]
-    assert [c.text for c in store.search("omega")] == ["Omega is a letter."]
+    assert [c.text for c in store.search_text("omega")] == ["Omega is a letter."]
 
 
-def test_a_file_that_shrinks_loses_its_passages(folder: Path, store: LanceStore) -> None:
+def test_a_file_that_shrinks_loses_its_passages(folder: Path, store: SqliteCorpus) -> None:
     settings = IngestSettings(passage_chars=40)
     (folder / "a.txt").write_text("One is a number here.\n\nTwo is a number here.", encoding="utf-8")
     index_paths([folder], store, settings)
@@ -64,7 +64,7 @@ def test_a_file_that_shrinks_loses_its_passages(folder: Path, store: LanceStore)
     assert list(texts(store).values()) == ["Three is a number."]
 
 
-def test_other_settings_read_again(folder: Path, store: LanceStore) -> None:
+def test_other_settings_read_again(folder: Path, store: SqliteCorpus) -> None:
     (folder / "a.txt").write_text("One is a number here.\n\nTwo is a number here.", encoding="utf-8")
     index_paths([folder], store)
     report = index_paths([folder], store, IngestSettings(passage_chars=40))
@@ -73,7 +73,7 @@ def test_other_settings_read_again(folder: Path, store: LanceStore) -> None:
     assert index_paths([folder], store, limits).unchanged == 1
 
 
-def test_vanished_files(folder: Path, store: LanceStore, tmp_path: Path) -> None:
+def test_vanished_files(folder: Path, store: SqliteCorpus, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("Gamma is elsewhere.", encoding="utf-8")
     for name in ("a", "b"):
@@ -93,7 +93,7 @@ def test_vanished_files(folder: Path, store: LanceStore, tmp_path: Path) -> None
     assert (report.failed, len(report.removed), len(store)) == ([], 1, 1)
 
 
-def test_copies_are_kept_once(folder: Path, store: LanceStore) -> None:
+def test_copies_are_kept_once(folder: Path, store: SqliteCorpus) -> None:
     for name in ("a", "b", "c"):
         (folder / f"{name}.txt").write_text("The same text.", encoding="utf-8")
     report = index_paths([folder], store)
@@ -116,7 +116,7 @@ def test_copies_are_kept_once(folder: Path, store: LanceStore) -> None:
 
 
 def test_records_are_replaced_one_by_one(
-    folder: Path, store: LanceStore, contents: Look, tmp_path: Path
+    folder: Path, store: SqliteCorpus, contents: Look, tmp_path: Path
 ) -> None:
     def write(rows: dict[str, str]) -> None:
         lines = (json.dumps({"id": key, "title": key.upper(), "text": text}) for key, text in rows.items())
@@ -135,11 +135,11 @@ def test_records_are_replaced_one_by_one(
     assert store.lookup_title("C")[0].metadata["record"] == "c"
 
 
-def test_paths_can_be_relative_to_a_folder(folder: Path, store: LanceStore, tmp_path: Path) -> None:
+def test_paths_can_be_relative_to_a_folder(folder: Path, store: SqliteCorpus, tmp_path: Path) -> None:
     (folder / "a.txt").write_text("Alpha is here.", encoding="utf-8")
     settings = IngestSettings(base=str(folder))
     index_paths([folder], store, settings)
-    [found] = store.search("alpha")
+    [found] = store.search_text("alpha")
     assert (found.id, found.metadata["path"]) == ("a.txt#0", "a.txt")
     moved = tmp_path / "moved"
     folder.rename(moved)
@@ -160,17 +160,17 @@ def test_the_store_inside_the_folder_is_left_out(folder: Path, encoder: FakeEnco
 
 
 def test_an_optimisation_that_was_cut_short_is_made_up_for(
-    folder: Path, store: LanceStore, monkeypatch: pytest.MonkeyPatch
+    folder: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "a.txt").write_text("Alpha is here.", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(LanceStore, "optimize", lambda *_, **__: None)
+        patch.setattr(SqliteCorpus, "optimize", lambda *_, **__: None)
         index_paths([folder], store)
     assert store.stats().unindexed == 1
     assert index_paths([folder], store).unchanged == 1
     assert store.stats().unindexed == 0
 
 
-def test_it_needs_an_encoder(folder: Path, store: LanceStore) -> None:
+def test_it_needs_an_encoder(folder: Path, store: SqliteCorpus) -> None:
     with pytest.raises(InputError, match="needs the store opened with its encoder"):
         index_paths([folder], open_store(store.location))

@@ -6,11 +6,12 @@ import json
 import random
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pagerag.store import LanceStore, open_store
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
 
 KILLS = 20
@@ -34,17 +35,18 @@ def write_records(path: Path, edition: str, count: int) -> None:
 
 def check(place: Path, acknowledged: dict[str, int], removed: set[str], encoder: FakeEncoder) -> None:
     """The store opens, and whatever a child said is there."""
-    if not acknowledged and not (place / "units.lance" / "_versions").is_dir():
+    if not acknowledged and not (place / "corpus.sqlite").is_file():
         return  # killed before the store existed; nothing was promised
     store = open_store(place, encoder)
     ledger = store.ledger()
+    counts = Counter(document.path for document in store.documents().values() for _ in range(document.units))
     for path, units in acknowledged.items():
         assert ledger[path].units == units
-        assert store._units.count_rows(f"path = '{path}'") == units
+        assert counts[path] == units
     for path in removed:
         assert path not in ledger
-        assert store._units.count_rows(f"path = '{path}'") == 0
-    for candidate in store.search("river town record", 10):
+        assert counts[path] == 0
+    for candidate in store.search_text("river town record", 10):
         assert candidate.text
 
 
@@ -53,7 +55,7 @@ def test_killed_twenty_times(
     folder: Path,
     tmp_path: Path,
     encoder: FakeEncoder,
-    contents: Callable[[LanceStore], Any],
+    contents: Callable[[SqliteCorpus], Any],
 ) -> None:
     place = tmp_path / "killed"
     work = {"paths": [str(folder)], "store": str(place), "settings": SETTINGS}

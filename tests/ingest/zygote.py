@@ -17,8 +17,6 @@ import time
 import warnings
 from typing import Any
 
-import lancedb  # noqa: F401 - imported before the fork, opened after it
-
 from pagerag.errors import PageRAGError
 from pagerag.ingest import Event, IngestSettings, index_paths
 from pagerag.store import open_store
@@ -51,7 +49,7 @@ def read(job: dict[str, Any]) -> int:
     seen: list[int] = []
     until = time.monotonic() + job["seconds"]
     while time.monotonic() < until:
-        found = store.search(job["question"], 20)
+        found = store.search_text(job["question"], 20)
         texts = {c.source: set() for c in found}
         for candidate in store.search_text(job["question"], 200):
             texts.setdefault(candidate.source, set()).add(candidate.text.split()[-1])
@@ -68,7 +66,12 @@ def read(job: dict[str, Any]) -> int:
         if os.path.exists(job["stop"]):  # noqa: PTH110
             break
         time.sleep(0.01)  # the writer is to get on, too
-    say(job=job["job"], seen=seen, final=len(store), best=[c.id for c in store.search(job["question"], 5)])
+    say(
+        job=job["job"],
+        seen=seen,
+        final=len(store),
+        best=[c.id for c in store.search_text(job["question"], 5)],
+    )
     return 0
 
 

@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from pagerag._files import sha256_file
 from pagerag.errors import MissingExtraError, WeightsError
 from pagerag.models.files import Model
+from pagerag.models.released import RELEASED
 
 package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
 pytest.importorskip("onnxruntime")
@@ -52,6 +54,22 @@ def test_a_changed_file_is_refused(copy) -> None:
     (copy / "support.onnx").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(WeightsError, match=r"support\.onnx has sha256 .* install pagerag-models again"):
         Model("support", folder=copy)
+
+
+def test_the_released_digests_are_those_of_the_files() -> None:
+    found = {name: sha256_file(package.FOLDER / name) for name in RELEASED}
+    assert found == dict(RELEASED), f"put these into src/pagerag/models/released.py: {found}"
+
+
+def test_a_manifest_that_was_changed_with_its_file_does_not_help(copy, monkeypatch) -> None:
+    whole = (copy / "support.onnx").read_bytes()
+    (copy / "support.onnx").write_bytes(whole + b"\0")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["files"]["support.onnx"]["sha256"] = sha256_file(copy / "support.onnx")
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.setattr("pagerag.models.files.package_folder", lambda: copy)
+    with pytest.raises(WeightsError, match="does not know"):
+        Model("support")
 
 
 def test_a_missing_file_and_a_missing_manifest_are_named(copy, tmp_path_factory) -> None:

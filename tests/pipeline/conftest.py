@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "read"))  # the faulty chat s
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory):
     """The demo's corpus, really indexed with the default encoder."""
-    pytest.importorskip("lancedb")
     pytest.importorskip("wordllama")
     from pagerag.cli.demo import CORPUS
     from pagerag.ingest import index_paths

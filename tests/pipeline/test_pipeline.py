@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from pagerag.errors import EmptyPoolError, InputError, ReaderError
+from pagerag.errors import EmptyPoolError, InputError, ReaderError, SettingsError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
 from pagerag.promotion import Promoter
+from pagerag.read import AtOnceReader
+from pagerag.read import reader as make_reader
 from pagerag.read.evidence import EvidenceReader
 from pagerag.testing import FakeReader, FakeRetriever
 from pagerag.units import Answer, Candidate
@@ -24,7 +27,7 @@ UNITS = [
 ]
 
 
-class Broken:
+class Broken(AtOnceReader):
     """A reader that fails on some questions."""
 
     name = "broken"
@@ -79,6 +82,88 @@ def test_sync_async_and_stream_agree(pipeline):
         assert other.state == sync.state
     assert [stage.name for stage in before if isinstance(stage, Stage)] == ["retrieve", "promote"]
     assert "".join(piece for piece in before if isinstance(piece, str)) == "Frankfurt"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["fake", "evidence", "extractive", "chat"])
+def test_every_reader_says_the_same_in_every_form(name):
+    with ExitStack() as stack:
+        made = PageRAG(retriever=FakeRetriever(UNITS), reader=_reader(name, stack), mode="paragraph", k=3)
+        sync, asynchronous = made.ask(QUESTION), asyncio.run(made.aask(QUESTION))
+        streamed = list(made.stream(QUESTION))[-1]
+        many = next(iter(made.ask_many([QUESTION])))
+    assert sync.text
+    for other in (asynchronous, streamed, many):
+        assert (other.answer, other.units, other.state) == (sync.answer, sync.units, sync.state)
+        assert other.context == sync.context
+        assert other.statement == sync.statement
+
+
+def _reader(name, stack):
+    if name == "fake":
+        return FakeReader("Frankfurt")
+    if name != "chat":
+        pytest.importorskip("pagerag_models" if name == "extractive" else "numpy")
+        return make_reader(name)
+    pytest.importorskip("httpx")
+    from pagerag.read.chat import ChatReader
+    from pagerag.testing import ScriptedChat
+
+    server = stack.enter_context(ScriptedChat(["Frankfurt [2]"]))
+    return stack.enter_context(ChatReader(base_url=server.url, model="scripted"))
+
+
+class Closing(FakeReader):
+    closed = 0
+
+    def close(self):
+        self.closed += 1
+
+
+def test_it_closes_what_it_opened_and_nothing_else(demo_store, monkeypatch):
+    given = Closing("x")
+    with PageRAG(retriever=FakeRetriever(UNITS), reader=given):
+        pass
+    assert given.closed == 0
+    monkeypatch.setattr("pagerag.pipeline.make_reader", lambda name, settings=None: Closing("x"))
+    with PageRAG.open(demo_store, reader="evidence") as made:
+        assert made.ask(QUESTION).text == "x"
+    assert made.reader.closed == 1
+
+    async def opened():
+        async with PageRAG.open(demo_store, reader=given) as other:
+            return (await other.aask(QUESTION)).text
+
+    assert asyncio.run(opened()) == "x"
+    assert given.closed == 0
+
+
+def test_open_takes_what_settings_have(demo_store):
+    made = PageRAG.open(
+        demo_store, reader="evidence", k=2, pool=7, mode="paragraph", adaptive=False, units="context"
+    )
+    with made:
+        assert (made.k, made.pool, made.mode, made.units) == (2, 7, "paragraph", "context")
+        assert not made.retriever.name.startswith("adaptive")
+        assert len(made.ask(QUESTION).context) <= 2
+    with pytest.raises(SettingsError, match=r"promote\.k must be at least 1"):
+        PageRAG.open(demo_store, k=0)
+
+
+def test_half_a_reader_is_refused_by_name():
+    class Half:
+        name = "half"
+
+        def read(self, question, context, *, state="enough"):
+            return Answer("x")
+
+    with pytest.raises(InputError, match=r"Half is no whole reader.*AtOnceReader"):
+        PageRAG(retriever=FakeRetriever(UNITS), reader=Half())
+
+
+def test_a_question_as_long_as_a_book_is_refused(pipeline):
+    with pytest.raises(InputError, match="at most 20,000"):
+        pipeline.ask("why " * 6_000)
 
 
 def test_many_keep_their_order_and_none_is_lost():
@@ -192,8 +277,8 @@ def test_a_storm_of_faults_loses_no_question(demo_store):
     pytest.importorskip("httpx")
     from faulty_chat_server import FaultyServer
 
+    from pagerag.endpoint import RetryPolicy
     from pagerag.read.chat import ChatReader
-    from pagerag.read.retry import RetryPolicy
 
     storm = ["status:500", "dropped", "truncated", "schema", "limited:0", "short", "html"] * 2 + ["ok"]
     quick = RetryPolicy(attempts=30, first_wait=0.01, longest_wait=0.02)

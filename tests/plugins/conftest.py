@@ -143,7 +143,7 @@ LLAMAINDEX = Host(
     "llamaindex",
     "pagerag.plugins.llamaindex",
     ("llama_index.core",),
-    lambda **settings: load("llamaindex").PageRAGPostprocessor(**settings),
+    lambda **settings: load("llamaindex").PageRAGPostprocessor(flat_metadata=False, **settings),
     _llamaindex_documents,
     lambda c, q, ns: _llamaindex_seen(ns, c.postprocess_nodes(ns, query_str=q)),
     _llamaindex_acall,

@@ -222,10 +222,58 @@ def test_bounds_in_tokens_hold(host, pool):
     assert sum(len(s.text.split()) for s in seen) <= 40
 
 
-@pytest.mark.parametrize("settings", [{"k": 0}, {"k": -1}, {"mode": "chapter"}, {"max_tokens": 0}])
+IMPOSSIBLE = [
+    {"k": 0},
+    {"k": -1},
+    {"mode": "chapter"},
+    {"max_tokens": 0},
+    {"strategy": "guess"},
+    {"support": "best"},
+]
+
+
+@pytest.mark.parametrize("settings", IMPOSSIBLE)
 def test_impossible_settings_are_refused_when_the_component_is_made(host, settings):
-    with pytest.raises(ValueError, match=r"k is|mode|max_tokens"):
+    with pytest.raises(ValueError, match=r"k is|mode|max_tokens|strategy|support"):
         host.make(**settings)
+
+
+@pytest.mark.parametrize("settings", IMPOSSIBLE)
+def test_impossible_settings_are_refused_later_and_the_old_ones_stay(host, settings):
+    component = host.make()
+    ((name, value),) = settings.items()
+    before = getattr(component, name)
+    with pytest.raises(ValueError, match=r"k is|mode|max_tokens|strategy|support"):
+        setattr(component, name, value)
+    assert getattr(component, name) == before
+
+
+def test_settings_that_change_later_take_effect(host, pool):
+    component = host.make(k=5)
+    component.k = 1
+    assert len(host.call(component, QUESTION, host.documents(pool))) == 1
+    component.k = 5
+    component.fill = False
+    core = host.call(component, QUESTION, host.documents(pool))
+    assert {s.provenance["role"] for s in core} == {"core"}
+    component.promoter = promoter = Counting()
+    host.call(component, QUESTION, host.documents(pool))
+    assert promoter.asked == [20]
+
+
+def test_support_is_a_word_that_can_be_written_down(host, pool):
+    assert host.make().support == "auto"
+    without = host.run(pool, support="none")
+    assert len(gold_of(without)) == 2
+    pytest.importorskip("pagerag_models")
+    with_model = host.run(pool, support="default")
+    assert len(gold_of(with_model)) == 2
+    assert [s.provenance["score"] for s in with_model] != [s.provenance["score"] for s in without]
+
+
+def test_support_and_a_promoter_of_ones_own_are_refused_together(host):
+    with pytest.raises(ValueError, match="no effect on a promoter"):
+        host.make(promoter=Promoter(), support="default")
 
 
 def test_an_unknown_setting_is_refused(host):

@@ -13,6 +13,7 @@ pytest.importorskip("dspy")
 import dspy
 
 from pagerag.errors import InputError
+from pagerag.plugins._stage import SmallPoolWarning
 from pagerag.plugins.dspy import PageRAG
 from pagerag.testing import FakeEncoder, ScriptedChat
 
@@ -100,6 +101,33 @@ def test_the_passages_come_back_as_they_went_in(passages):
     assert kept.pagerag[0]["path"][0]["title"] in {"The Silent Harbour", "Ilse Brandt"}
     untitled = PageRAG(lambda query: passages, k=3, title_separator=None)(QUESTION)
     assert untitled.pagerag[0]["path"][0]["title"] is None
+
+
+def test_titles_in_what_colbert_returns(passages):
+    from dspy.dsp.utils import dotdict
+
+    found = [dotdict({"text": p, "long_text": p, "pid": n}) for n, p in enumerate(passages)]
+    kept = PageRAG(lambda query: found, k=2)(QUESTION)
+    assert {*kept.indices} == {6, 14}
+    assert {step["title"] for step in kept.pagerag[0]["path"]} == {"The Silent Harbour", "Ilse Brandt"}
+    assert kept.passages[0].long_text == passages[kept.indices[0]]
+
+
+def test_the_pool_is_asked_for_and_a_small_one_is_said(passages):
+    asked = []
+
+    def search(query, k=3):
+        asked.append(k)
+        return passages[:k]
+
+    with pytest.warns(SmallPoolWarning, match="gave 3 passages"):
+        PageRAG(search, k=5)(QUESTION)
+    kept = PageRAG(search, k=5, pool=20)(QUESTION)
+    asyncio.run(PageRAG(search, k=5, pool=20).acall(QUESTION))
+    assert asked == [3, 20, 20]
+    assert {6, 14} <= {*kept.indices}
+    with pytest.raises(InputError, match="pool is 0"):
+        PageRAG(search, pool=0)
 
 
 def test_bad_retrievers_are_told(passages):

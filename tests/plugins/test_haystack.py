@@ -108,10 +108,30 @@ def test_a_pipeline_is_written_down_and_read_again(store):
         "fill": False,
         "max_tokens": None,
         "strategy": None,
+        "support": "auto",
         "title_key": "name",
         "source_key": None,
         "position_key": None,
     }
+
+
+def test_a_pipeline_of_the_integration_is_read_again_without_an_allow_list():
+    module = pytest.importorskip("haystack_integrations.components.rankers.pagerag")
+    pipe = Pipeline()
+    pipe.add_component("promote", module.PageRAGRanker(top_k=3, support="none"))
+    again = Pipeline.loads(pipe.dumps()).get_component("promote")
+    assert type(again) is module.PageRAGRanker
+    assert (again.top_k, again.support) == (3, "none")
+
+
+def test_settings_take_effect_after_construction(pool):
+    ranker = PageRAGRanker(top_k=5)
+    ranker.top_k = 1
+    assert len(ranker.run(query=QUESTION, documents=HAYSTACK.documents(pool))["documents"]) == 1
+    assert ranker.to_dict()["init_parameters"]["top_k"] == ranker.k == 1
+    assert PageRAGRanker(k=2).top_k == 2
+    with pytest.raises(InputError, match="different values"):
+        PageRAGRanker(top_k=2, k=3)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 from pydantic import Field
 
-from pagerag.plugins.langchain import PageRAGCompressor
+from pagerag.errors import InputError
+from pagerag.plugins._stage import SmallPoolWarning
+from pagerag.plugins.langchain import PageRAGCompressor, PageRAGRetriever, context_text
 from pagerag.promotion import Promoter
 
 from .conftest import LANGCHAIN, QUESTION
@@ -28,6 +30,20 @@ class Fixed(BaseRetriever):
 
     def _get_relevant_documents(self, query, *, run_manager):
         return self.documents
+
+
+class Searching(BaseRetriever):
+    """A retriever that understands k, as vector stores do."""
+
+    documents: list[Document]
+    asked: list[int] = Field(default_factory=list)
+
+    def _get_relevant_documents(self, query, *, run_manager, k=4, **kwargs):
+        self.asked.append(k)
+        return self.documents[:k]
+
+    async def _aget_relevant_documents(self, query, *, run_manager, k=4, **kwargs):
+        return self._get_relevant_documents(query, run_manager=run_manager, k=k)
 
 
 class Remembering(FakeListChatModel):
@@ -105,7 +121,7 @@ def test_in_a_runnable_chain(documents, model, asynchronous):
         RunnablePassthrough.assign(
             context=lambda inputs: Fixed(documents=documents).invoke(inputs["question"])
         )
-        | RunnablePassthrough.assign(context=PageRAGCompressor(k=5).as_runnable())
+        | RunnablePassthrough.assign(context=PageRAGCompressor(k=5).as_runnable() | context_text)
         | prompt
         | model
         | StrOutputParser()
@@ -113,6 +129,7 @@ def test_in_a_runnable_chain(documents, model, asynchronous):
     inputs = {"question": QUESTION}
     assert (asyncio.run(chain.ainvoke(inputs)) if asynchronous else chain.invoke(inputs)) == "Austria"
     check_reader_input(model, documents, k=5)
+    assert "pagerag" not in model.seen[0]
 
 
 def test_it_round_trips_as_a_pydantic_model():
@@ -137,3 +154,83 @@ def test_the_document_type_is_kept(documents):
     special = [Special(**d.model_dump(exclude={"type"}), extra=f"e{n}") for n, d in enumerate(documents)]
     kept = PageRAGCompressor(k=2).compress_documents(special, QUESTION)
     assert all(isinstance(d, Special) and d.extra for d in kept)
+
+
+# --- the retriever -----------------------------------------------------------------------------------------
+
+
+def test_a_retriever_around_a_retriever(documents, model):
+    retriever = PageRAGRetriever(retriever=Fixed(documents=documents), k=3)
+    found = retriever.invoke(QUESTION)
+    assert {"d6", "d14"} <= {d.id for d in found}
+    assert len(found) == 3
+    assert asyncio.run(retriever.ainvoke(QUESTION)) == found
+    prompt = ChatPromptTemplate.from_template("{context}\n\n{question}")
+    chain = {"context": retriever | context_text, "question": RunnablePassthrough()} | prompt | model
+    chain.invoke(QUESTION)
+    check_reader_input(model, documents, k=3)
+    assert "pagerag" not in model.seen[0]
+    assert "relevance_score" not in model.seen[0]
+
+
+def test_k_changes_what_comes_out_and_never_the_pool(documents):
+    inner = Searching(documents=documents)
+    retriever = PageRAGRetriever(retriever=inner, k=5, pool=20)
+    assert len(retriever.invoke(QUESTION, k=2)) == 2
+    assert len(asyncio.run(retriever.ainvoke(QUESTION, k=1))) == 1
+    assert inner.asked == [20, 20]
+
+
+def test_a_pool_that_leaves_nothing_to_choose_is_said(documents):
+    with pytest.warns(SmallPoolWarning, match="gave 4 passages, of which up to 5"):
+        PageRAGRetriever(retriever=Searching(documents=documents), k=5).invoke(QUESTION)
+
+
+def test_any_runnable_may_be_the_inner_retriever(documents):
+    from langchain_core.runnables import RunnableLambda
+
+    retriever = PageRAGRetriever(retriever=RunnableLambda(lambda question: documents), top_n=2)
+    assert len(retriever.invoke(QUESTION)) == 2
+
+
+# --- settings ----------------------------------------------------------------------------------------------
+
+
+def test_copies_with_other_settings_have_them(documents):
+    made = PageRAGCompressor(k=5)
+    assert len(made.model_copy(update={"k": 1}).compress_documents(documents, QUESTION)) == 1
+    assert len(made.model_copy(update={"top_n": 2}).compress_documents(documents, QUESTION)) == 2
+    assert len(made.compress_documents(documents, QUESTION)) == 5
+    with pytest.raises(InputError, match="patience"):
+        made.model_copy(update={"patience": 3})
+    with pytest.raises(InputError, match="k is 0"):
+        made.model_copy(update={"k": 0})
+
+
+def test_k_has_the_names_of_other_rerankers():
+    assert PageRAGCompressor(top_n=3).k == PageRAGCompressor(top_k=3).k == 3
+    made = PageRAGCompressor()
+    made.top_n = 2
+    assert made.k == made.top_n == 2
+    with pytest.raises(ValueError, match="different values"):
+        PageRAGCompressor(k=2, top_n=3)
+
+
+def test_it_can_be_described_and_dumped(documents):
+    import json
+
+    from langchain_core.load import dumpd
+
+    for made in (PageRAGCompressor(promoter=Promoter()), PageRAGRetriever(retriever=Fixed(documents=[]))):
+        json.dumps(dumpd(made))
+    properties = PageRAGCompressor.model_json_schema()["properties"]
+    assert {"k", "mode", "fill", "max_tokens", "strategy", "support"} <= set(properties)
+    assert "promoter" not in properties
+    json.dumps(PageRAGRetriever(retriever=Fixed(documents=[])).get_input_jsonschema())
+    json.dumps(dumpd(PageRAGCompressor().compress_documents(documents, QUESTION)))
+
+
+def test_the_partner_package_has_the_same_classes():
+    partner = pytest.importorskip("langchain_pagerag")
+    assert partner.PageRAGRetriever is PageRAGRetriever
+    assert partner.PageRAGCompressor is PageRAGCompressor

@@ -164,3 +164,65 @@ def test_it_round_trips_as_a_component():
     assert written["class_name"] == "PageRAGPostprocessor"
     again = PageRAGPostprocessor.from_dict(written)
     assert (again.k, again.mode, again.fill) == (3, "paragraph", False)
+
+
+def test_metadata_is_flat_as_vector_stores_want_it(nodes):
+    from llama_index.core.vector_stores.utils import node_to_metadata_dict
+
+    for n in nodes:
+        n.node.metadata.pop("tags")
+    kept = PageRAGPostprocessor(k=2).postprocess_nodes(nodes, query_str=QUESTION)
+    again = PageRAGPostprocessor(k=2).postprocess_nodes(kept, query_str=QUESTION)
+    for scored in (*kept, *again):
+        node_to_metadata_dict(scored.node, flat_metadata=True)  # refuses nested values
+        assert scored.node.metadata["pagerag_role"] == "core"
+        assert "Ilse Brandt" in scored.node.metadata["pagerag_path"]
+        assert "pagerag" not in scored.node.get_content(metadata_mode=MetadataMode.LLM)
+        hidden = scored.node.excluded_llm_metadata_keys
+        assert len(hidden) == len(set(hidden))
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_rerank_is_reported_by_events_and_callbacks(nodes, asynchronous):
+    from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
+    from llama_index.core.instrumentation import get_dispatcher
+    from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+
+    seen = []
+
+    class Listening(BaseEventHandler):
+        def handle(self, event, **kwargs):
+            seen.append(event)
+
+    handler = Listening()
+    root = get_dispatcher()
+    root.add_event_handler(handler)
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    try:
+        step = PageRAGPostprocessor(top_n=2, callback_manager=CallbackManager([debug]))
+        if asynchronous:
+            asyncio.run(step.apostprocess_nodes(nodes, query_str=QUESTION))
+        else:
+            step.postprocess_nodes(nodes, query_str=QUESTION)
+    finally:
+        root.event_handlers.remove(handler)
+    start, end = (e for e in seen if type(e).__name__.startswith("ReRank"))
+    assert (start.top_n, start.model_name, len(start.nodes)) == (2, "pagerag", 20)
+    assert len(end.nodes) == 2
+    ((first, last),) = debug.get_event_pairs(CBEventType.RERANKING)
+    assert first.payload["top_k"] == 2
+    assert len(last.payload["nodes"]) == 2
+
+
+def test_copies_with_other_settings_have_them(nodes):
+    made = PageRAGPostprocessor(top_n=5)
+    assert len(made.model_copy(update={"k": 1}).postprocess_nodes(nodes, query_str=QUESTION)) == 1
+    assert made.top_n == 5
+
+
+def test_the_integration_package_has_the_class_under_its_own_name(nodes):
+    module = pytest.importorskip("llama_index.postprocessor.pagerag_rerank")
+    made = module.PageRAGRerank(top_n=2, support="none")
+    again = module.PageRAGRerank.from_dict(made.to_dict())
+    assert made.to_dict()["class_name"] == "PageRAGRerank"
+    assert len(again.postprocess_nodes(nodes, query_str=QUESTION)) == again.top_n == 2

@@ -62,9 +62,36 @@ def test_what_cannot_be_in_the_pool_still_gets_a_rank(texts):
     assert results[-1].score == 0
 
 
+def test_the_score_of_one_document_means_something():
+    ranker = PageRAGRanker()
+    answer = ranker.score(
+        "Where was Ilse Brandt born?", "Ilse Brandt was a novelist. She was born in Austria in 1901."
+    )
+    half = ranker.score("Where was Ilse Brandt born?", "Ilse Brandt wrote The Silent Harbour.")
+    beside = ranker.score("Where was Ilse Brandt born?", "Boats left the harbour at noon.")
+    assert 0 <= beside < half < answer <= 1
+    with pytest.warns(UserWarning, match="no text"):
+        assert ranker.score(QUESTION, "  ") == 0
+
+
+def test_the_library_finds_it_by_its_name(texts, titles, capsys):
+    from rerankers import Reranker
+
+    ranker = Reranker("pagerag", k=2, select=True, verbose=0)
+    assert isinstance(ranker, PageRAGRanker)
+    assert isinstance(Reranker("anything", model_type="pagerag", verbose=0), PageRAGRanker)
+    assert {r.doc_id for r in ranker.rank(QUESTION, texts, metadata=titles)} == {6, 14}
+    assert "TransformerRanker" not in capsys.readouterr().out
+
+
+def test_some_documents_may_have_no_metadata(texts, titles):
+    results = PageRAGRanker(k=2).rank(QUESTION, texts, metadata=[None, *titles[1:]])
+    assert results.results_count() == 20
+    assert PageRAGRanker(k=2).rank(QUESTION, texts, metadata=[None] * 20).results_count() == 20
+
+
 def test_one_document_and_none():
     ranker = PageRAGRanker()
-    assert 0 <= ranker.score(QUESTION, "Ilse Brandt wrote The Silent Harbour.") <= 1
     assert ranker.rank(QUESTION, "one text").results_count() == 1
     assert ranker.rank(QUESTION, []).results_count() == 0
 

@@ -213,3 +213,73 @@ def test_weights_files(tmp_path: Path) -> None:
             good.but(alpha=value)  # type: ignore[arg-type]
     with pytest.raises(WeightsError, match="feature group"):
         good.ablate("gravity")
+
+
+class _Attributes:
+    """An object with the given attributes, as a framework's document is one."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"page_content": "Zimmer was born in Frankfurt.", "metadata": {"title": "Hans Zimmer", "page": 4}},
+        {"page_content": "Zimmer was born in Frankfurt.", "title": "Hans Zimmer", "page": 4},
+        {
+            "content": "Zimmer was born in Frankfurt.",
+            "meta": {"title": "Hans Zimmer", "page": 4},
+            "score": 0.5,
+        },
+        _Attributes(
+            page_content="Zimmer was born in Frankfurt.",
+            metadata={"title": "Hans Zimmer", "page": 4},
+            id=None,
+        ),
+        _Attributes(
+            content="Zimmer was born in Frankfurt.", meta={"title": "Hans Zimmer", "page": 4}, id="x"
+        ),
+        _Attributes(
+            node=_Attributes(
+                node_id="n",
+                text="Zimmer was born in Frankfurt.",
+                metadata={"title": "Hans Zimmer", "page": 4},
+            ),
+            score=0.7,
+        ),
+    ],
+)
+def test_documents_of_frameworks_are_taken_as_they_are(document: Any) -> None:
+    result = promote("Where was Hans Zimmer born?", [document, "Nobody was born here."], k=1)
+    assert result.context[0].text == "Zimmer was born in Frankfurt."
+    assert result.context[0].title == "Hans Zimmer"
+    assert result.context[0].metadata["page"] == 4
+    assert result.context_places == (0,)
+
+
+def test_candidates_with_and_without_ids_may_be_mixed() -> None:
+    pool = ["first", {"id": "0", "text": "second"}, {"text": "third"}, Candidate("2", "fourth")]
+    result = promote(Q, pool, k=4)
+    assert sorted(unit.id for unit in result.candidates) == ["0", "0#2", "2", "2#2"]
+
+
+def test_k_goes_by_its_other_names() -> None:
+    pool = [f"Sentence number {n}." for n in range(6)]
+    assert promote(Q, pool).k == 5
+    assert promote(Q, pool, top_n=2).k == 2
+    assert promote(Q, pool, top_k=3, k=3).k == 3
+    with pytest.raises(InputError, match="k=2, top_n=3"):
+        promote(Q, pool, k=2, top_n=3)
+
+
+def test_more_relations_than_are_read_are_noted() -> None:
+    facts = [Relation(f"Name {n}", "knows", f"Name {n + 1}", ("0",), confidence=0.5) for n in range(1_500)]
+    facts.append(Relation("Hans Zimmer", "born in", "Frankfurt", ("0", "1"), confidence=1.0))
+    result = promote(Q, ["Hans Zimmer was born in Frankfurt.", "Frankfurt is a city."], relations=facts)
+    assert "501 of the pool's relations were not read" in result.explain()
+    assert result.to_dict()["notes"] == [
+        "501 of the pool's relations were not read: the most confident 1000 are"
+    ]
+    assert any(fact[2].relation == "born in" for fact in result.evidence.reading.stated)
+    assert promote(Q, ["a", "b"]).to_dict()["notes"] == []

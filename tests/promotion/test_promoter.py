@@ -196,7 +196,7 @@ def test_the_trace_has_a_stable_schema() -> None:
     assert trace["version"] == 1
     assert list(trace) == [
         "version", "question", "question_form", "answer_type", "mode", "strategy", "k", "state", "sufficiency",
-        "core", "context", "candidates", "paths",
+        "core", "context", "candidates", "notes", "paths",
     ]  # fmt: skip
     assert list(trace["candidates"][0]) == [
         "id", "title", "source", "position", "text", "retrieved", "score", "role", "number",

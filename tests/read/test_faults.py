@@ -13,10 +13,9 @@ pytest.importorskip("httpx")
 
 from faulty_chat_server import FaultyServer
 
+from pagerag.endpoint import ResponseCache, RetryPolicy
 from pagerag.errors import EndpointError, ReaderError, ReaderTimeoutError, SettingsError
-from pagerag.read.cache import ResponseCache
 from pagerag.read.chat import ChatReader
-from pagerag.read.retry import RetryPolicy
 from pagerag.settings import ChatSettings
 
 # ruff: noqa: SIM117
@@ -174,7 +173,7 @@ def test_a_cancelled_question_leaves_its_place(question, context):
 def test_the_cache_pays_once_and_knows_what_matters(tmp_path, question, context):
     cache = ResponseCache(tmp_path / "deep" / "cache.sqlite")
     with FaultyServer() as server:
-        with chat(server, cache=cache, price_in=2.0, price_out=10.0) as reader:
+        with chat(server, response_cache=cache, price_in=2.0, price_out=10.0) as reader:
             fresh = reader.read(question, context)
             again = reader.read(question, context)
             assert (fresh.usage["cached"], again.usage["cached"]) == (False, True)
@@ -189,10 +188,10 @@ def test_the_cache_pays_once_and_knows_what_matters(tmp_path, question, context)
         ]  # fmt: skip
         for number, other in enumerate(others, 1):
             options = {"base_url": server.base_url, "model": "m", **other}
-            with ChatReader(**options, cache=cache, retry=QUICK) as reader:
+            with ChatReader(**options, response_cache=cache, retry=QUICK) as reader:
                 reader.read(question, context)
             assert len(server.requests) == 1 + number
-        with chat(server, cache=cache, api_key="sk-secret") as reader:
+        with chat(server, response_cache=cache, api_key="sk-secret") as reader:
             reader.read(question, context[:2])
             reader.read(question, context, state="insufficient")
             reader.read(question + "!", context)
@@ -214,7 +213,9 @@ def test_a_broken_reply_is_never_cached(tmp_path, question, context):
 def test_a_cache_that_is_no_cache_says_so(tmp_path, question, context):
     (tmp_path / "c.sqlite").write_bytes(b"not a database" * 100)
     with FaultyServer() as server:
-        reader = ChatReader(base_url=server.base_url, model="m", cache=ResponseCache(tmp_path / "c.sqlite"))
+        reader = ChatReader(
+            base_url=server.base_url, model="m", response_cache=ResponseCache(tmp_path / "c.sqlite")
+        )
         with pytest.raises(ReaderError, match=r"c\.sqlite cannot be used.*delete it"):
             reader.read(question, context)
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagerag._visible import visible
 from pagerag.errors import InputError
-from pagerag.read.prompts import DECLINE, clean, neutralise, prompt
+from pagerag.read.prompts import DECLINE, neutralise, prompt
 from pagerag.units import Candidate
 
 HIDDEN = "a\u200bb\u200d\u2060\ufeff\u202ec\u2066\u00ad\U000e0041\ufe0f\u180e\u034f\x00\x1b[31m\x07d"
@@ -52,7 +53,7 @@ def test_only_our_own_delimiters_are_left(text, question, title):
     try:
         made = prompt(question, [Candidate("a", text, title=title), Candidate("b", text)])
     except InputError:
-        assert not clean(question).strip()
+        assert not visible(question).strip()
         return
     ask = made.messages[1]["content"]
     # Every line that begins like a delimiter is one of ours, and there are exactly the expected ones.
@@ -71,9 +72,9 @@ def test_neutralising_leaves_nothing_to_neutralise(text):
 
 
 def test_what_nobody_sees_is_gone_and_what_everybody_sees_stays():
-    assert clean(HIDDEN) == "abc[31md"
-    assert clean("línea 1\r\nline\t2 日本 \U0001f600 שלום Ω") == "línea 1\nline\t2 日本 \U0001f600 שלום Ω"
-    assert clean("a\u2028b\u2029c\x85d") == "a\nb\nc\nd"
+    assert visible(HIDDEN) == "abc[31md"
+    assert visible("línea 1\r\nline\t2 日本 \U0001f600 שלום Ω") == "línea 1\nline\t2 日本 \U0001f600 שלום Ω"
+    assert visible("a\u2028b\u2029c\x85d") == "a\nb\nc\nd"
 
 
 @pytest.mark.parametrize(

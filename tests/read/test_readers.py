@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pagerag.endpoint.retry import RetryPolicy, retry_after
 from pagerag.errors import InputError, SettingsError
 from pagerag.read import best_local, reader
 from pagerag.read.evidence import EvidenceReader
-from pagerag.read.retry import RetryPolicy, retry_after
 from pagerag.testing import check_reader
 from pagerag.units import Candidate
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,33 +12,40 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagerag import Promoter
-from pagerag.errors import InputError, StoreError
+from pagerag.errors import InputError
 from pagerag.protocols import Encoder, Retriever
-from pagerag.retrieve import AdaptiveRetriever, Limits, MemoryCorpus, Searcher, promote_adaptively
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever, Limits, MemoryCorpus
 from pagerag.retrieve.adaptive import Frontier
-from pagerag.retrieve.paths import DIRECT, LINK
+from pagerag.retrieve.candidate_features import DIRECT, LINK
 from pagerag.units import Candidate
 
 QUESTION = "In which city was the composer of the film Interstellar born?"
 NEEDED = {"Interstellar (film)", "Hans Zimmer"}
 
 
-class ThreeDoors:
-    """A searcher with the three methods of the protocol and nothing else; it counts its calls."""
+class Counting(MemoryCorpus):
+    """Counts the searches of its snapshots."""
 
-    def __init__(self, inner: MemoryCorpus) -> None:
-        self.inner, self.calls = inner, 0
+    calls = 0
 
-    def search_text(self, text: str, k: int) -> Sequence[Candidate]:
-        self.calls += 1
-        return self.inner.search_text(text, k)
+    @contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        with super().snapshot() as now:
+            yield _Counted(self, now)
 
-    def search_vector(self, vector: Any, k: int) -> Sequence[Candidate]:
-        self.calls += 1
-        return self.inner.search_vector(vector, k)
 
-    def lookup_title(self, title: str) -> Sequence[Candidate]:
-        return self.inner.lookup_title(title)
+class _Counted:
+    def __init__(self, corpus: Counting, now: Any) -> None:
+        self.corpus, self.now = corpus, now
+        self.rank_names, self.units = now.rank_names, now.units
+
+    def rank_text(self, text: str, k: int) -> Any:
+        self.corpus.calls += 1
+        return self.now.rank_text(text, k)
+
+    def rank_vectors(self, vectors: Any, k: int) -> Any:
+        self.corpus.calls += len(vectors)
+        return self.now.rank_vectors(vectors, k)
 
 
 def ids(units: Sequence[Candidate]) -> list[str]:
@@ -54,7 +62,7 @@ def test_the_second_hop_is_followed(pages: list[Candidate], words: Encoder) -> N
     retriever = AdaptiveRetriever(corpus, limits=narrow())
     assert isinstance(retriever, Retriever)
     question = "Where does the director of Gravity come from?"
-    plain = retriever.start(question, 2)
+    plain = CorpusRetriever(corpus).retrieve(question, 2)
     assert "Alfonso Cuarón" not in ids(plain.candidates)
     found = ids(retriever.retrieve(question, 4).candidates)
     assert {"Gravity (2013 film)", "Alfonso Cuarón"} <= set(found)
@@ -72,24 +80,13 @@ def test_the_pool_is_an_ordinary_pool(pages: list[Candidate], words: Encoder) ->
     assert pool.candidates[0].text  # the unit itself came along
 
 
-def test_promotion_has_the_last_word(pages: list[Candidate], words: Encoder) -> None:
-    retriever = AdaptiveRetriever(MemoryCorpus(pages, words), limits=narrow())
-    for always in (True, False):
-        result = promote_adaptively(QUESTION, retriever, Promoter(), k=3, always=always)
-        assert len(result.context) <= 3
-        assert set(ids(result.context)) >= NEEDED
-        assert result.context[: len(result.core)] == result.core
-        assert result.explain()
-        assert result.to_dict()["version"]
-
-
-def test_three_methods_are_enough(pages: list[Candidate], words: Encoder) -> None:
+def test_the_pool_says_what_its_scores_are(pages: list[Candidate], words: Encoder) -> None:
     corpus = MemoryCorpus(pages, words)
-    doors = ThreeDoors(corpus)
-    assert isinstance(doors, Searcher)
-    assert not hasattr(doors, "lookup_titles")
-    found = AdaptiveRetriever(doors, words).retrieve(QUESTION, 5)
-    assert found == AdaptiveRetriever(corpus).retrieve(QUESTION, 5)
+    pool = AdaptiveRetriever(corpus, limits=narrow()).retrieve(QUESTION, 8)
+    assert pool.scores == "probability"
+    assert CorpusRetriever(corpus).retrieve(QUESTION, 8).scores == "relevance"
+    result = Promoter().promote(QUESTION, pool, k=3, mode="document", fill_by_score=True)
+    assert set(ids(result.context)) >= NEEDED
 
 
 def test_without_vectors(pages: list[Candidate]) -> None:
@@ -113,7 +110,6 @@ def test_odd_questions(pages: list[Candidate], words: Encoder, question: str) ->
 def test_an_empty_corpus(words: Encoder) -> None:
     retriever = AdaptiveRetriever(MemoryCorpus([], words))
     assert retriever.retrieve("anything").candidates == ()
-    assert retriever.start("anything").candidates == ()
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -134,7 +130,7 @@ def test_the_pool_is_bounded(pages: list[Candidate], words: Encoder, most: int) 
 
 
 def test_searches_are_bounded(pages: list[Candidate], words: Encoder) -> None:
-    doors = ThreeDoors(MemoryCorpus(pages, words))
+    doors = Counting(pages, words)
     limits = Limits(rounds=3, seeds=4, joined=2)
     AdaptiveRetriever(doors, words, limits=limits).retrieve(QUESTION, 20)
     assert doors.calls <= 2 + limits.rounds * limits.joined * (1 + limits.worded)
@@ -142,7 +138,8 @@ def test_searches_are_bounded(pages: list[Candidate], words: Encoder) -> None:
 
 def test_no_rounds_is_no_follow_up(pages: list[Candidate], words: Encoder) -> None:
     corpus = MemoryCorpus(pages, words)
-    frontier = Frontier(QUESTION, words.encode_queries([QUESTION])[0], corpus, narrow())
+    with corpus.snapshot() as now:
+        frontier = Frontier(QUESTION, words.encode_queries([QUESTION])[0], now, narrow())
     size = len(frontier.passages)
     assert size <= 2 + 2  # the first two, and what the question names
     assert frontier.direct().shape == (size, len(DIRECT))
@@ -186,28 +183,3 @@ def test_a_name_in_the_best_passage_is_searched_as_words() -> None:
     assert found == {"id": "born", "by": "words", "from": "film", "name": "hans zimmer"}
     without = AdaptiveRetriever(MemoryCorpus(units), limits=replace(limits, worded=0)).retrieve(QUESTION, 4)
     assert "born" not in ids(without.candidates)
-
-
-def test_a_version_that_is_gone_is_read_again(pages: list[Candidate], words: Encoder) -> None:
-    corpus = MemoryCorpus(pages, words)
-
-    class Moving:
-        """A store whose first version is cleaned away while a question reads it."""
-
-        encoder = words
-
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def snapshot(self) -> Any:
-            self.asked += 1
-            if self.asked == 1:
-                raise StoreError("the version is gone")
-            return corpus
-
-        def look_again(self) -> None:
-            pass
-
-    moving: Any = Moving()
-    assert AdaptiveRetriever(moving).retrieve(QUESTION, 5) == AdaptiveRetriever(corpus).retrieve(QUESTION, 5)
-    assert moving.asked == 2

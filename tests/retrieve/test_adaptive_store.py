@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from pagerag.protocols import Encoder
-from pagerag.retrieve import AdaptiveRetriever, Limits, MemoryCorpus, Searcher
+from pagerag.retrieve import AdaptiveRetriever, Limits, MemoryCorpus
 from pagerag.store import Unit, open_store
 from pagerag.units import Candidate
-
-pytest.importorskip("lancedb", reason="needs pagerag[lancedb]")
 
 
 def test_a_store_is_followed(tmp_path: Path, pages: list[Candidate], words: Encoder) -> None:
@@ -19,7 +15,6 @@ def test_a_store_is_followed(tmp_path: Path, pages: list[Candidate], words: Enco
     store.upsert(
         [Unit(id=page.id, text=page.text, source=page.id, path=page.id, title=page.title) for page in pages]
     )
-    assert isinstance(store, Searcher)
     limits = Limits(first=2, depth=2)
     question = "Where does the director of Gravity come from?"
     stored = AdaptiveRetriever(store, words, limits=limits).retrieve(question, 4)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pagerag.errors import InputError
 from pagerag.protocols import Retriever
 from pagerag.retrieve import BM25, BM25Retriever
-from pagerag.retrieve.ranking import best
-from pagerag.store.terms import terms
+from pagerag.store.ranking import best
+from pagerag.text.terms import terms
 from pagerag.units import Candidate
 
 TEXTS = st.lists(

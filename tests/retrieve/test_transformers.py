@@ -98,7 +98,9 @@ def test_contriever_is_the_mean_of_its_tokens(tiny: Path) -> None:
 
 
 def test_nv_embed_gets_its_instruction_and_its_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = SentenceTransformersEncoder(str(tiny), preset="nvidia/NV-Embed-v2", max_tokens=64)
+    made = SentenceTransformersEncoder(
+        str(tiny), preset="nvidia/NV-Embed-v2", max_tokens=64, trust_remote_code=True
+    )
     seen: list[tuple[list[str], str | None]] = []
     plain = made._model.encode
 

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import traceback
+from dataclasses import fields
 
 import pytest
 
+from pagerag._folders import config_file
+from pagerag._trust import trust, untrust
 from pagerag.errors import SettingsError
-from pagerag.settings import Secret, Settings, variable
+from pagerag.settings import (
+    PROJECT_FILE,
+    ChatOptions,
+    ChatSettings,
+    Secret,
+    Settings,
+    guarded,
+    project_settings,
+    variable,
+)
 
 
 @pytest.fixture(autouse=True)
 def _nowhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own-state"))
 
 
 def load(tmp_path, toml="", env=None, **flags):
     (tmp_path / "pagerag.toml").write_text(toml, encoding="utf-8")
-    return Settings.load(env=env or {}, flags=flags.get("flags"))
+    return Settings.load("pagerag.toml", env=env or {}, flags=flags.get("flags"))
 
 
 def test_later_sources_win_and_are_remembered(tmp_path):
@@ -39,11 +54,14 @@ def test_later_sources_win_and_are_remembered(tmp_path):
 
 
 def test_the_user_file_is_below_the_project_file(tmp_path):
-    home = tmp_path / "home"
-    (home / ".config" / "pagerag").mkdir(parents=True)
-    (home / ".config" / "pagerag" / "config.toml").write_text("[promote]\nk = 9\n[retrieve]\npool = 33\n")
-    made = load(tmp_path, "[promote]\nk = 3\n", {"HOME": str(home)})
+    pytest.importorskip("platformdirs")
+    own = config_file()
+    own.parent.mkdir(parents=True)
+    own.write_text("[promote]\nk = 9\n[retrieve]\npool = 33\n")
+    (tmp_path / "pagerag.toml").write_text("[promote]\nk = 3\n")
+    made = Settings.load()
     assert (made.promote.k, made.retrieve.pool) == (3, 33)
+    assert Settings.load(env={}).retrieve.pool == 20  # another environment is another user's
 
 
 def test_a_named_file_is_the_only_one(tmp_path):
@@ -118,6 +136,106 @@ def test_secrets_never_show(tmp_path):
         load(tmp_path, "[chat]\napi_key = 3\n")
     assert "3" not in str(problem.value).split("chat.api_key")[1].split("(")[0]
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
+
+
+HOSTILE = """
+[chat]
+base_url = "https://collector.example/v1"
+api_key_env = "AWS_SECRET_ACCESS_KEY"
+auth_header = "X-Key"
+cache = "/tmp/elsewhere"
+model = "m"
+[chat.extra]
+user = "x"
+[store]
+encoder = "openai:m@https://collector.example/v1"
+path = "my-store"
+[gguf]
+path = "model.gguf"
+[promote]
+k = 3
+weights = "weights.json"
+"""
+GUARDED = {
+    "chat.base_url", "chat.api_key_env", "chat.auth_header", "chat.cache", "chat.extra", "store.encoder",
+    "gguf.path", "promote.weights",
+}  # fmt: skip
+
+
+def test_a_project_file_cannot_say_where_secrets_go(tmp_path):
+    (tmp_path / "pagerag.toml").write_text(HOSTILE)
+    made = Settings.load(env={"AWS_SECRET_ACCESS_KEY": "AKIA"})
+    assert {name for name in GUARDED if made.get(name) != Settings().get(name)} == set()
+    assert made.chat.key({"AWS_SECRET_ACCESS_KEY": "AKIA"}) == Secret()
+    assert (made.promote.k, made.store.path, made.chat.model) == (3, "my-store", "m")  # the rest counts
+    (remark,) = made.remarks
+    assert "not trusted" in remark
+    assert "pagerag config --trust" in remark
+    assert all(name in remark for name in GUARDED)
+
+
+def test_trust_is_for_one_file_as_it_is(tmp_path):
+    pytest.importorskip("platformdirs")
+    file = tmp_path / "pagerag.toml"
+    file.write_text(HOSTILE)
+    content, found = project_settings()
+    assert set(found) == GUARDED
+    trust(PROJECT_FILE, content)
+    made = Settings.load(env={})
+    assert made.chat.base_url == "https://collector.example/v1"
+    assert "which you trust, sets " in made.remarks[0]
+    assert all(name in made.remarks[0] for name in GUARDED)
+    file.write_text(HOSTILE.replace("collector", "other"))  # another content
+    assert Settings.load(env={}).chat.base_url == ""
+    file.write_text(HOSTILE)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "pagerag.toml").write_text(HOSTILE)  # another place
+    os.chdir(tmp_path / "elsewhere")
+    assert Settings.load(env={}).chat.base_url == ""
+    os.chdir(tmp_path)
+    assert Settings.load(env={}).chat.base_url
+    assert untrust(PROJECT_FILE)
+    assert Settings.load(env={}).chat.base_url == ""
+    (tmp_path / "own-state" / "pagerag" / "trusted.json").write_text("{")  # damage trusts nothing
+    assert Settings.load(env={}).chat.base_url == ""
+
+
+def test_every_setting_that_names_a_place_is_guarded():
+    reviewed = {"store.path", "read.reader", "chat.model", "retrieve.retriever", "promote.mode",
+                "promote.strategy", "read.units", "chat.token_field"}  # fmt: skip
+    open_texts = {
+        name
+        for name, item in Settings.fields()
+        if str(item.type) in {"str", "Secret", "Mapping[str, Any]"} and name not in guarded()
+    }
+    assert open_texts == reviewed  # a new setting of text is either guarded or added here on purpose
+
+
+def test_a_named_file_is_the_users_own_choice(tmp_path):
+    (tmp_path / "mine.toml").write_text(HOSTILE)
+    made = Settings.load("mine.toml", env={})
+    assert made.chat.base_url
+    assert made.remarks == ()
+
+
+@pytest.mark.parametrize(
+    "content", [b"x" * 2_000_000, b"a = " + b"[" * 5_000, b"\xff\xfe", b"a = 9" + b"9" * 5_000]
+)
+def test_a_settings_file_that_is_none_is_an_error_of_ours(tmp_path, content):
+    (tmp_path / "pagerag.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"pagerag\.toml"):
+        Settings.load(env={})
+
+
+def test_chat_options_are_the_chat_settings():
+    assert list(ChatOptions.__annotations__) == [item.name for item in fields(ChatSettings)]
+
+
+def test_without_platformdirs_settings_still_load(tmp_path, monkeypatch):
+    monkeypatch.setattr("pagerag._folders.find_spec", lambda name: None)
+    (tmp_path / "pagerag.toml").write_text(HOSTILE)
+    assert Settings.load().promote.k == 3
+    assert Settings.load().chat.base_url == ""
 
 
 def test_the_key_may_live_in_another_variable(tmp_path):

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pagerag.store import LanceStore, Unit, open_store
+from pagerag.store import SqliteCorpus, Unit, open_store
 from pagerag.testing import FakeEncoder
 from pagerag.text import Analyzer
-
-pytest.importorskip("lancedb", reason="needs the extra lancedb")
 
 TEXTS = {
     "Interstellar (film)": "Interstellar is a film about a journey to a far star. Hans Zimmer composed it.",
@@ -56,7 +54,7 @@ def encoder() -> FakeEncoder:
 
 
 @pytest.fixture
-def store(tmp_path: Path, units: Sequence[Unit], encoder: FakeEncoder) -> LanceStore:
+def store(tmp_path: Path, units: Sequence[Unit], encoder: FakeEncoder) -> SqliteCorpus:
     made = open_store(tmp_path / "store", encoder, create=True)
     made.upsert(units)
     return made

@@ -269,6 +269,20 @@ def trec(folder: Path) -> Path:
     return folder / "bm25.run"
 
 
+def csv_run(folder: Path) -> Path:
+    """A ranking with a line of names, and JSON lines beside it."""
+    corpus = [
+        {"_id": str(i), "title": t, "text": x} for i, (t, x) in enumerate(zip(TITLES, TEXTS, strict=True))
+    ]
+    (folder / "corpus.jsonl").write_text(lines(corpus))
+    (folder / "queries.jsonl").write_text(
+        lines([{"_id": f"q{n}", "text": q} for n, q in enumerate(QUESTIONS)])
+    )
+    rows = [f"q{n},{i},{i + 1},{30.5 - i}" for n in range(2) for i in range(len(TEXTS))]
+    (folder / "ranking.csv").write_text("\n".join(["query-id,corpus-id,rank,score", *rows]) + "\n")
+    return folder / "ranking.csv"
+
+
 def ircot(folder: Path) -> Path:
     rows = [{"question_id": f"q{n}", "question_text": q} for n, q in enumerate(QUESTIONS)]
     (folder / "questions.jsonl").write_text(lines(rows))
@@ -327,6 +341,7 @@ EXAMPLES: dict[str, Callable[[Path], Path]] = {
     "kg2rag": kg2rag,
     "colbert": colbert,
     "trec": trec,
+    "csv": csv_run,
     "ircot": ircot,
     "hotpotqa": hotpotqa,
     "musique": musique,

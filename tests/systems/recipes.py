@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
-_BLOCK = re.compile(r"^```python recipe=(?P<name>\S+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^<!-- recipe: (?P<name>\S+) -->\n```python\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
+)
 RECIPES = {found["name"]: found["code"] for found in _BLOCK.finditer(PAGE.read_text("utf-8"))}
 
 

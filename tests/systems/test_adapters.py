@@ -338,6 +338,25 @@ class TestLightRAG:
         assert len(asyncio.run(hook(query=QUESTION, documents=list(TEXTS), top_n=2))) == 2
         assert len(asyncio.run(hook(query=QUESTION, documents=list(TEXTS)))) == 3
 
+    def test_the_hook_reads_titles_and_passes_blank_chunks_over(self) -> None:
+        hook = PromotionHook(k=3)
+        chunks = ["", *(f"{title}\n{text}" for title, text in zip(TITLES, TEXTS, strict=True)), " \n"]
+        rows = asyncio.run(hook(query=QUESTION, documents=chunks))
+        assert hook.last is not None
+        assert {unit.title for unit in hook.last.candidates} == set(TITLES)
+        assert all(chunks[row["index"]].strip() for row in rows)
+        for row, unit in zip(rows, hook.last.context, strict=True):
+            assert chunks[row["index"]] == f"{unit.title}\n{unit.text}"
+
+    def test_a_least_score_of_one_half_keeps_the_core_alone(self) -> None:
+        hook = PromotionHook(k=5)
+        rows = asyncio.run(hook(query=QUESTION, documents=list(TEXTS)))
+        assert hook.last is not None
+        core = {int(unit.id) for unit in hook.last.core}
+        assert {row["index"] for row in rows if row["relevance_score"] >= 0.5} == core
+        assert len(core) < len(rows)
+        assert all(0 <= row["relevance_score"] <= 1 for row in rows)
+
     def test_the_hook_tells_what_lightrag_hides(self) -> None:
         hook = PromotionHook()
         with pytest.raises(BackendError, match="has not called"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +76,10 @@ def test_what_promotion_does_not_touch_stays(name: str, tmp_path: Path) -> None:
     if name in ("colbert", "trec"):
         assert [row.split()[:2] for row in out.read_text().splitlines()] == [
             row.split()[:2] for row in path.read_text().splitlines()
+        ]
+    elif name == "csv":
+        assert [row.split(",")[:2] for row in out.read_text().splitlines()] == [
+            row.split(",")[:2] for row in path.read_text().splitlines()[1:]
         ]
     elif name == "efficientrag":  # a chunk that two iterations found is kept once; hidden chunks are shown
         assert json.loads(out.read_text().splitlines()[0])["oracle"] == ["q-00"]
@@ -264,7 +269,19 @@ WRONG: dict[str, tuple[str, str, str]] = {
         '[{"query": "a", "retrieved_docs": [{"text": "b"}], "bm25_scores": []}]',
         "0 scores",
     ),
-    "unknown": ("x.jsonl", '{"foo": 1}', "no known pool format with the fields foo"),
+    "unknown": ("x.jsonl", '{"foo": 1}', "no known pool format: its first record has foo. closest: "),
+    "deep": ("x.jsonl", '{"question": "a", "candidates": ' + "[" * 200_000 + "}", "nested too deeply"),
+    "deep array": ("x.json", "[" + "[" * 200_000, "nested too deeply"),
+    "long number": (
+        "x.jsonl",
+        '{"question": "a", "candidates": [{"text": "b", "score": 1' + "0" * 5000 + "}]}",
+        "too long",
+    ),
+    "large number": (
+        "x.jsonl",
+        '{"question": "a", "candidates": [{"text": "b", "score": 1' + "0" * 400 + "}]}",
+        "finite",
+    ),
     "a sentence": ("x.txt", "just words here", "no known pool format"),
     "kg2rag predictions": ("x.json", '{"answer": {"q": "a"}, "sp": {"q": []}}', "no pool.*Dump the nodes"),
     "lightrag without query": ("x.jsonl", '{"status": "success", "data": {"chunks": []}}', "query.*dump"),
@@ -368,3 +385,80 @@ def test_repeated_ids_are_told_apart(tmp_path: Path) -> None:
     out = tmp_path / "o.jsonl"
     write_promoted(out, [(record, [pool.candidates[1]])])
     assert json.loads(out.read_text())["ctxs"] == [{"id": 1, "text": "c"}]
+
+
+def test_fields_go_by_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    row = {"q": QUESTIONS[0], "retrieved": [{"body": text, "name": f"n{i}"} for i, text in enumerate(TEXTS)]}
+    path.write_text(lines([row]))
+    with pytest.raises(FormatError, match=r"closest: .*lacks"):
+        detect(path)
+    names = {"candidates": "retrieved", "question": "q", "text": "body", "title": "name"}
+    ((pool, record),) = read_pools(path, fields=names)
+    assert pool.question == QUESTIONS[0]
+    assert [c.title for c in pool.candidates] == [f"n{i}" for i in range(len(TEXTS))]
+    out = tmp_path / "out.jsonl"
+    write_promoted(out, [(record, pool.candidates[2:3])])
+    assert json.loads(out.read_text()) == {"q": QUESTIONS[0], "retrieved": [row["retrieved"][2]]}
+    with pytest.raises(FormatError, match="no list of candidates under 'found'"):
+        read_pools(path, fields={"candidates": "found"})
+    with pytest.raises(InputError, match="no field 'colour'"):
+        read_pools(path, fields={"colour": "x"})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"question": "Who?", "retrieved": ["a text", "another"]}', "--field candidates=retrieved"),
+        ('{"q": "Who?", "hits": [{"text": "a"}]}', "--field candidates=hits --field question=q"),
+        ('{"question": "Who?", "ctx": 5}', r"closest: ctxs \(lacks ctxs\)"),
+        ("q1\t7\t1", "closest: colbert"),
+        ("q1,7,1,2,3", "closest: csv"),
+    ],
+)
+def test_a_refusal_says_what_came_closest(content: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(content + "\n")
+    with pytest.raises(FormatError, match=said) as caught:
+        detect(path)
+    assert str(caught.value).count("closest:") == 1
+
+
+def test_a_csv_ranking_without_a_line_of_names(tmp_path: Path) -> None:
+    path = EXAMPLES["csv"](tmp_path)
+    path.write_text("\n".join(path.read_text().splitlines()[1:]) + "\n")
+    assert detect(path) == "csv"
+    assert len(next(read_pools(path))[0]) == len(TEXTS)
+
+
+def test_a_run_with_the_corpus_of_a_benchmark_beside_it(tmp_path: Path) -> None:
+    EXAMPLES["csv"](tmp_path)
+    run = tmp_path / "bm25.run"
+    run.write_text("".join(f"q0 Q0 {i} {i + 1} {9 - i} bm25\n" for i in range(4)))
+    ((pool, _),) = read_pools(run)
+    assert [c.title for c in pool.candidates] == ["Interstellar", "Christopher Nolan", "Inception", "Batman"]
+
+
+def test_the_question_has_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "pools.jsonl"
+    path.write_text(lines([{"id": "q7", "question": "Who?", "candidates": ["a text"]}]))
+    ((pool, _),) = read_pools(path)
+    assert pool.metadata == {"id": "q7"}
+
+
+def test_half_a_surrogate_pair_is_read_and_written(tmp_path: Path) -> None:
+    path, out = tmp_path / "pools.jsonl", tmp_path / "out.jsonl"
+    path.write_text('{"question": "Who \\ud800?", "candidates": ["a \\udfff text"]}\n')
+    ((pool, record),) = read_pools(path)
+    write_promoted(out, [(record, pool.candidates)])
+    assert json.loads(out.read_text()) == json.loads(path.read_text())
+
+
+def test_what_is_written_keeps_to_the_umask(tmp_path: Path) -> None:
+    kept = [(record, pool.candidates[:1]) for pool, record in read_pools(EXAMPLES["ctxs"](tmp_path))]
+    before = os.umask(0o077)
+    try:
+        write_promoted(tmp_path / "private.jsonl", kept)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "private.jsonl").stat().st_mode & 0o777 == 0o600

@@ -188,14 +188,13 @@ def test_a_callable_replaces_the_extractor() -> None:
 
 def test_a_long_unit_is_read_up_to_a_bound() -> None:
     analysis = Analyzer(max_characters=50).analyze("A sentence of words. " * 100)
-    assert analysis.cut
     assert analysis.spans[-1][1] <= 50
 
 
 def test_stored_analyses_of_another_version_or_broken_ones_are_refused() -> None:
     data = Analyzer().analyze("Hans Zimmer.").to_bytes()
     with pytest.raises(FormatError, match="version"):
-        Analysis.from_bytes(data.replace(b"[1,", b"[99,", 1))
+        Analysis.from_bytes(data.replace(b"[2,", b"[99,", 1))
     with pytest.raises(FormatError, match="index the unit again"):
         Analysis.from_bytes(data[: len(data) // 2])
 

@@ -1,22 +1,28 @@
 """The ``pagerag`` command: one file per sub-command, imported only when it is called.
 
 A command module has ``HELP`` (one line), ``EXAMPLES`` (shown by ``--help``), ``configure(parser)`` and
-``run(args) -> int``. Exit codes are in ``pagerag.cli.console``. Another package adds commands by entry points of the
-group ``pagerag.commands`` that name such modules; ``pagerag-lab`` adds evaluate, reproduce, report and tune.
+``run(args) -> int``. Exit codes are in ``pagerag.cli.console``. Another package adds commands by entry points
+of the group ``pagerag.commands`` that name such modules; ``pagerag-lab`` adds evaluate, reproduce, report and
+tune.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import sys
-from collections.abc import Sequence
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, error
+from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, clean_output, error
 from pagerag.errors import PageRAGError
 
 __all__ = ["COMMANDS", "command_lines", "main", "parser"]
@@ -35,6 +41,7 @@ COMMANDS = {
     "completion": "print a shell completion script",
 }
 
+_PROGRAM = "pagerag"
 ENTRY_POINTS = "pagerag.commands"
 
 LABORATORY = ("evaluate", "reproduce", "report", "tune")
@@ -69,12 +76,39 @@ def command_lines(command: str | None = None) -> dict[str, str]:
     return {**COMMANDS, **added}
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that knows the option that was probably meant, and shows the sub-command's own usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong, then leave with the code for wrong usage."""
+        self.print_usage(sys.stderr)
+        error(f"{message}; {self.prog} --help shows the options")
+        raise SystemExit(USAGE)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, and refuse unknown options here, where the sub-command is known."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and self.prog != _PROGRAM:
+            self.error(self._explained(unknown))
+        return found, unknown
+
+    def _explained(self, unknown: Sequence[str]) -> str:
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        said = []
+        for word in unknown:
+            name = word.partition("=")[0]
+            near = get_close_matches(name, flags, 1, 0.5) if name.startswith("-") else []
+            said.append(f"{word} (did you mean {near[0]}?)" if near else word)
+        return f"unrecognized arguments: {' '.join(said)}"
+
+
 def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """The whole parser; only ``command``'s own module is imported unless none is named."""
-    root = argparse.ArgumentParser(
-        prog="pagerag",
+    """Return the whole parser; only ``command``'s own module is imported unless none is named."""
+    root = _Parser(
+        prog=_PROGRAM,
         description="Evidence promotion for RAG: connectivity is not support.",
         epilog="pagerag COMMAND --help shows a command's options and examples.",
+        allow_abbrev=False,
     )
     root.add_argument("--version", action="store_true", help="print the version and leave")
     subs = root.add_subparsers(dest="command", metavar="COMMAND")
@@ -95,8 +129,31 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code. Errors of ours are one line on stderr, never a traceback."""
+    """Run a command; return the exit code.
+
+    Errors of ours are one line on stderr, never a traceback. Whatever is printed meanwhile is cleaned
+    (``console.CleanStream``), and libraries keep their log lines and warnings to themselves.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
+    with clean_output(), _quiet_libraries():
+        try:
+            return _run(words)
+        except PageRAGError as problem:
+            error(str(problem))
+            return FAILED
+        except BrokenPipeError:
+            _silence_stdout()
+            return BROKEN_PIPE
+        except KeyboardInterrupt:
+            error("interrupted")
+            return INTERRUPTED
+        except Exception:  # noqa: BLE001 - printed here, because what it quotes must be cleaned, too
+            traceback.print_exc()
+            error("this is a defect of pagerag; please report it with the lines above")
+            return FAILED
+
+
+def _run(words: list[str]) -> int:
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in COMMANDS and command not in _added():
         known = [*COMMANDS, *_added()]
@@ -112,18 +169,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pagerag import __version__
 
         print(f"pagerag {__version__}")
-        return 0
+        return OK
     if args.command is None:
         root.print_help()
-        return 0
-    try:
-        return int(_module(args.command).run(args))
-    except PageRAGError as problem:
-        error(str(problem))
-        return FAILED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        error("interrupted")
-        return INTERRUPTED
+        return OK
+    return int(_module(args.command).run(args))
+
+
+@contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """Keep warnings and log lines of libraries off the terminal, unless Python was told to show warnings."""
+    os.environ.setdefault("LANCE_LOG", "error")  # written by native code, which no handler of Python's sees
+    handler = logging.NullHandler()  # with any handler, Python does not fall back to writing to stderr
+    logging.getLogger().addHandler(handler)
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(handler)
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, so that Python does not complain about the broken pipe when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pagerag.cli.console import note
 from pagerag.errors import MissingExtraError, SettingsError, StoreError
 from pagerag.settings import Settings
+
+if TYPE_CHECKING:
+    from pagerag.pipeline import PageRAG
 
 __all__ = ["add_json", "add_pipeline", "add_settings", "need_app", "open_pipeline", "settings_of"]
 
 _APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
-    "lancedb": "lancedb",
-    "pyarrow": "pyarrow",
     "wordllama": "wordllama",
     "markdown_it": "markdown-it-py",
 }
 
 _FLAGS = {
     "store": "store.path",
+    "encoder": "store.encoder",
     "reader": "read.reader",
     "units": "read.units",
     "k": "promote.k",
@@ -31,14 +34,14 @@ _FLAGS = {
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """``--json``."""
+    """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="JSON on stdout, for programs")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """``--config`` and ``--set``, which every command with settings has."""
+    """Add ``--config`` and ``--set``, which every command with settings has."""
     parser.add_argument(
-        "--config", metavar="FILE", help="settings file (default: ./pagerag.toml, then the user's)"
+        "--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)"
     )
     parser.add_argument(
         "--set",
@@ -51,9 +54,14 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_pipeline(parser: argparse.ArgumentParser) -> None:
-    """What asking a store takes."""
+    """Add what asking a store takes."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
+    parser.add_argument(
+        "--encoder",
+        metavar="NAME",
+        help="the store's encoder: needed where the store names one that is not built in",
+    )
     parser.add_argument(
         "-r",
         "--reader",
@@ -84,7 +92,7 @@ def need_app(*modules: str, purpose: str) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """The settings with this command's flags on top; ``--set`` wins over the flag of its own."""
+    """Return the settings with this command's flags on top, and print what they remark; ``--set`` wins."""
     flags: dict[str, Any] = {
         name: getattr(args, flag) for flag, name in _FLAGS.items() if getattr(args, flag, None) is not None
     }
@@ -93,17 +101,19 @@ def settings_of(args: argparse.Namespace) -> Settings:
         if not equals:
             raise SettingsError(f"--set takes NAME=VALUE, such as --set promote.k=3, not {assignment!r}")
         flags[name.strip()] = value
-    return Settings.load(getattr(args, "config", None), flags=flags)
+    settings = Settings.load(getattr(args, "config", None), flags=flags)
+    for remark in settings.remarks:
+        note(remark)
+    return settings
 
 
-def open_pipeline(args: argparse.Namespace) -> Any:
-    """The pipeline that the settings describe; says what to do where there is no store yet."""
+def open_pipeline(args: argparse.Namespace) -> PageRAG:
+    """Return the pipeline that the settings describe; say what to do where there is no store yet."""
     from pathlib import Path
 
     from pagerag.pipeline import PageRAG
 
     settings = settings_of(args)
-    need_app("lancedb", "pyarrow", purpose="to ask a store")
     path = settings.store.path
     if "://" not in path and not Path(path).exists():
         raise StoreError(

@@ -1,13 +1,16 @@
-"""How results look on a terminal."""
+"""Print results on a terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pagerag.cli.console import paint
 from pagerag.pipeline import Result
 from pagerag.text import split_sentences
+
+if TYPE_CHECKING:
+    from pagerag.promotion.trace import SupportPath
 
 __all__ = ["show_paths", "show_pool", "show_result", "width"]
 
@@ -15,16 +18,16 @@ _COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
 
 
 def width() -> int:
-    """Columns to use: the terminal's, between 60 and 110."""
+    """Return the columns to use: the terminal's, between 60 and 110."""
     import shutil
 
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
 
 
 def show_result(result: Result, *, verbose: bool = False) -> None:
-    """Answer, citations with their places, the evidence path; ``verbose`` adds timings."""
+    """Print the answer, citations with their places and the evidence path; ``verbose`` adds timings."""
     colour = _COLOURS[result.state]
-    quoted = result.answer.reader == "evidence" and result.text  # its text is its citations, shown below
+    quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
     if result.citations and not verbose:
         print()
@@ -40,7 +43,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
 
 
 def show_found(result: Result) -> None:
-    """Which of the units that were read came from following up, and how."""
+    """Print which of the units that were read came from following up, and how."""
     _, told, lines = result.explain().partition("Found by following up:\n")
     if told:
         print(paint("\nfound by following up", "bold"))
@@ -48,7 +51,7 @@ def show_found(result: Result) -> None:
 
 
 def show_verdict(result: Result) -> None:
-    """State, sufficiency and what each stage took."""
+    """Print state, sufficiency and what each stage took."""
     state = paint(result.state, _COLOURS[result.state])
     stages = " · ".join(f"{name} {1000 * seconds:,.0f} ms" for name, seconds in result.timings.items())
     print(f"\nevidence: {state} ({result.promotion.sufficiency:.2f}) · reader {result.answer.reader}")
@@ -56,7 +59,7 @@ def show_verdict(result: Result) -> None:
 
 
 def show_paths(result: Result, most: int = 2) -> None:
-    """The kept paths: unit –[what links them]→ unit."""
+    """Print the kept paths: unit –[what links them]→ unit."""
     kept = result.evidence_paths
     if not kept:
         return
@@ -66,7 +69,7 @@ def show_paths(result: Result, most: int = 2) -> None:
 
 
 def show_rejected(result: Result, most: int = 3) -> None:
-    """Paths that are connected and were not promoted, with what they lack."""
+    """Print paths that are connected and were not promoted, with what they lack."""
     rejected = [path for path in result.promotion.paths if path.verdict != "kept" and len(path.units) > 1]
     if not rejected:
         return
@@ -78,7 +81,7 @@ def show_rejected(result: Result, most: int = 3) -> None:
 
 
 def show_pool(result: Result) -> None:
-    """Every candidate with its score and what became of it."""
+    """Print the best candidates with their scores and what became of them."""
     promotion = result.promotion
     core = {unit.id for unit in promotion.core}
     context = {unit.id for unit in promotion.context}
@@ -88,7 +91,7 @@ def show_pool(result: Result) -> None:
         kind = "core" if unit.id in core else "fill" if unit.id in context else "    "
         colour = {"core": "green", "fill": "yellow"}.get(kind, "dim")
         bar = "█" * round(10 * float(score)) + "·" * (10 - round(10 * float(score)))
-        body = unit.text.removeprefix(unit.title or "").strip() or unit.text  # a heading repeats the title
+        body = _untitled(unit.text, unit.title)
         text = f"{unit.title}: {body}" if unit.title else body
         line = textwrap.shorten(text, width() - 26, placeholder="…")
         print(f"  {paint(kind, colour)} {float(score):.2f} {paint(bar, colour)} {line}")
@@ -96,7 +99,13 @@ def show_pool(result: Result) -> None:
         print(paint(f"  … and {len(ranked) - 12} more", "dim"))
 
 
-def _line(path: Any, colour: str = "green") -> str:
+def _untitled(text: str, title: str | None) -> str:
+    """Return ``text`` without a first line that only repeats the title."""
+    first, _, rest = text.partition("\n")
+    return rest.strip() if title and first.strip() == title and rest.strip() else text
+
+
+def _line(path: SupportPath, colour: str = "green") -> str:
     steps = [paint(path.units[0].title or path.units[0].id, "bold")]
     for edge, unit in zip(path.edges, path.units[1:], strict=True):
         via = ", ".join(edge.trig[:2]) or edge.kind
@@ -105,7 +114,7 @@ def _line(path: Any, colour: str = "green") -> str:
 
 
 def _around(text: str, start: int | None, end: int | None) -> str:
-    """The sentences in which a citation stands; the beginning of the unit when it names no place."""
+    """Return the sentences in which a citation stands; the beginning of the unit when it names no place."""
     if start is None or end is None:
         return textwrap.shorten(text, 240, placeholder="…")
     spans = [span for span in split_sentences(text) if span[0] < end and span[1] > start]

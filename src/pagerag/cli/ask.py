@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from pagerag.cli._options import add_json, add_pipeline, open_pipeline
-from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json
+from pagerag.cli.console import (
+    FAILED,
+    OK,
+    PARTIAL,
+    erase_line,
+    error,
+    note,
+    paint,
+    print_json,
+    print_json_line,
+    progress,
+)
 from pagerag.errors import InputError, PageRAGError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
 
@@ -18,7 +29,7 @@ HELP = "Answer a question from a store. Without a question, opens a prompt."
 EXAMPLES = """\
 examples:
   pagerag ask "Which city was the composer of Interstellar born in?" --store my-store
-  pagerag ask --store my-store                        a prompt: ask one after another
+  pagerag ask --store my-store                        a prompt: ask one after another; /help there
   pagerag ask "..." --reader chat --set chat.base_url=http://localhost:8080/v1 --set chat.model=MODEL
   pagerag ask --file questions.txt --json > answers.jsonl      one question a line, one result a line
   pagerag ask "..." --reader evidence -v              no model: the supporting sentences
@@ -30,7 +41,7 @@ NOT_ENOUGH = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("question", nargs="?", help="the question; none opens a prompt")
     add_pipeline(parser)
     parser.add_argument("-f", "--file", metavar="FILE", help="questions, one a line; - reads stdin")
@@ -50,18 +61,18 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("give a question or --file, not both")
     if args.question is not None and not args.question.strip():
         raise InputError("the question is empty; ask something, or leave it out for a prompt")
-    if args.file is not None:
-        questions = list(_questions(args.file))
-        return _many(open_pipeline(args), questions, args)
-    pipeline = open_pipeline(args)
-    if args.question is None:
-        return _prompt(pipeline, args)
-    if args.json:
-        result = pipeline.ask(args.question)
-        print_json(result.to_dict(trace=args.trace))
-    else:
-        result = _streamed(pipeline, args.question, args.verbose)
-    return OK if result.answer.text else NOT_ENOUGH
+    questions = list(_questions(args.file)) if args.file is not None else []
+    with open_pipeline(args) as pipeline:
+        if questions:
+            return _many(pipeline, questions, args)
+        if args.question is None:
+            return _Prompt(pipeline, args).run()
+        if args.json:
+            result = pipeline.ask(args.question)
+            print_json(result.to_dict(trace=args.trace))
+        else:
+            result = _streamed(pipeline, args.question, args.verbose)
+        return OK if result.answer.text else NOT_ENOUGH
 
 
 def _streamed(pipeline: PageRAG, question: str, verbose: bool) -> Result:
@@ -81,7 +92,7 @@ def _streamed(pipeline: PageRAG, question: str, verbose: bool) -> Result:
                 shown += len(item)
         else:
             if shown:
-                sys.stderr.write("\r\033[K" if shown < 70 else "\n")
+                sys.stderr.write(erase_line() if shown < 70 else "\n")
             show_result(item, verbose=verbose)
             if verbose:
                 show_rejected(item)
@@ -90,46 +101,73 @@ def _streamed(pipeline: PageRAG, question: str, verbose: bool) -> Result:
     raise AssertionError  # pragma: no cover - a stream ends in a Result
 
 
-def _prompt(pipeline: PageRAG, args: argparse.Namespace) -> int:
+_HELP = """\
+a line is a question; beside it there are
+  /why    why the units of the last answer were chosen, and what was rejected
+  /help   this
+  /quit   leave (so do an empty line and Ctrl-D)"""
+
+
+class _Prompt:
     """Questions from the keyboard or a pipe until end of file; an error ends a question, not the prompt."""
-    interactive = sys.stdin.isatty()
-    if interactive:
-        try:
-            import readline  # noqa: F401 - gives input() its history and line editing
-        except ImportError:
-            pass
-        note("Ask a question; an empty line or Ctrl-D ends.")
-    failed = asked = 0
-    while True:
-        try:
-            question = input(paint("? ", "cyan", "bold") if interactive else "").strip()
-        except EOFError:
-            break
-        if not question:
-            if interactive:
+
+    def __init__(self, pipeline: PageRAG, args: argparse.Namespace) -> None:
+        self.pipeline, self.args = pipeline, args
+        self.interactive = sys.stdin.isatty()
+        self.asked = self.failed = 0
+        self.last: Result | None = None
+
+    def run(self) -> int:
+        """Answer until there is no more question; return the exit code."""
+        if self.interactive:
+            with suppress(ImportError):
+                import readline  # noqa: F401 - gives input() its history and line editing
+            note("Ask a question; /help tells what else there is.")
+        for line in self._lines():
+            if line == "/quit":
                 break
-            continue
-        asked += 1
+            self._take(line)
+        if self.asked == 0 and not self.interactive:
+            raise InputError("stdin held no question; give one as an argument: pagerag ask 'Who ...?'")
+        return OK if not self.failed else FAILED if self.failed == self.asked else PARTIAL
+
+    def _lines(self) -> Iterator[str]:
+        while True:
+            try:
+                # Plain: the line editor would count the letters of a colour as part of the line.
+                line = input("? " if self.interactive else "").strip()
+            except EOFError:
+                return
+            if line:
+                yield line
+            elif self.interactive:
+                return
+
+    def _take(self, line: str) -> None:
+        if line == "/help":
+            print(_HELP)
+        elif line == "/why":
+            print(self.last.explain() if self.last is not None else "nothing was asked yet")
+        elif line.startswith("/") and " " not in line:
+            error(f"there is no {line}; /help tells what there is")
+        else:
+            self._ask(line)
+
+    def _ask(self, question: str) -> None:
+        self.asked += 1
         try:
-            if args.json:
-                print(
-                    json.dumps(pipeline.ask(question).to_dict(trace=args.trace), ensure_ascii=False),
-                    flush=True,
-                )
+            if self.args.json:
+                self.last = self.pipeline.ask(question)
+                print_json_line(self.last.to_dict(trace=self.args.trace))
             else:
-                _streamed(pipeline, question, args.verbose)
+                self.last = _streamed(self.pipeline, question, self.args.verbose)
                 print()
         except PageRAGError as problem:
-            failed += 1
+            self.failed += 1
             error(str(problem))
-    if asked == 0 and not interactive:
-        raise InputError("stdin held no question; give one as an argument: pagerag ask 'Who ...?'")
-    return OK if not failed else FAILED if failed == asked else PARTIAL
 
 
 def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> int:
-    from pagerag.cli.console import progress
-
     results = pipeline.ask_many(questions, workers=args.workers)
     failed = 0
     for result in progress(results, total=len(questions), label="asking", unit="questions"):
@@ -139,7 +177,7 @@ def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> 
                 error(f"{result.question}: {result.error}")
         if args.json:
             told = result.to_dict() if isinstance(result, Failure) else result.to_dict(trace=args.trace)
-            print(json.dumps(told, ensure_ascii=False, default=str), flush=True)
+            print_json_line(told)
         elif isinstance(result, Result):
             print(f"{paint(result.question, 'bold')}\n  {result.statement}")
     if failed:

@@ -6,9 +6,11 @@ import argparse
 import json
 from typing import Any
 
+from pagerag._trust import trust, untrust
 from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import OK, paint, print_json
-from pagerag.settings import Secret, Settings, variable
+from pagerag.errors import InputError
+from pagerag.settings import PROJECT_FILE, Settings, project_settings, shown, variable
 
 HELP = "Show every setting, its value and where it comes from. Secrets are shown as ***."
 
@@ -19,32 +21,40 @@ examples:
   pagerag config promote.k                one value, bare, for scripts
   pagerag config --template > pagerag.toml    a file with every setting, commented out
   PAGERAG_CHAT_MODEL=m pagerag config chat.model
+  pagerag config --trust                  let ./pagerag.toml name endpoints, keys, encoders and files
 
 order: defaults < user file < ./pagerag.toml < PAGERAG_... variables < flags and --set
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("name", nargs="?", help="a setting (promote.k) or a table (chat)")
     add_settings(parser)
     parser.add_argument("--template", action="store_true", help="print a settings file to start from")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust ./pagerag.toml as it is now: it may name endpoints and keys",
+    )
+    parser.add_argument("--untrust", action="store_true", help="trust ./pagerag.toml no longer")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Show the settings."""
-    settings = settings_of(args)
     if args.template:
-        print(_template(), end="")
-        return OK
+        return _print_template(as_json=args.json)
+    if args.trust or args.untrust:
+        return _trust(args)
+    settings = settings_of(args)
     tables = settings.to_dict()
     if args.name is not None and args.name not in tables:
         value = settings.get(args.name)  # an unknown name is an error that names the nearest
         if args.json:
-            print_json({"name": args.name, "value": _plain(value), "origin": settings.origin(args.name)})
+            print_json({"name": args.name, "value": shown(value), "origin": settings.origin(args.name)})
         else:
-            print(_plain(value))
+            print(shown(value))
         return OK
     chosen = [args.name] if args.name else list(tables)
     if args.json:
@@ -68,6 +78,42 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
+def _trust(args: argparse.Namespace) -> int:
+    """Remember or forget that the user trusts the project file, and show what it is trusted with."""
+    if args.trust and args.untrust:
+        raise InputError("--trust and --untrust exclude each other")
+    if args.untrust:
+        known = untrust(PROJECT_FILE)
+        if args.json:
+            print_json({"file": str(PROJECT_FILE), "trusted": False, "was_trusted": known})
+        else:
+            print(f"{PROJECT_FILE} {'is not trusted any more' if known else 'was not trusted'}")
+        return OK
+    content, found = project_settings()
+    trust(PROJECT_FILE, content)
+    values = {name: shown(Settings().updated({name: value}).get(name)) for name, value in found.items()}
+    if args.json:
+        print_json({"file": str(PROJECT_FILE), "trusted": True, "settings": values})
+        return OK
+    print(f"{PROJECT_FILE} is trusted as it is now; when it changes, it must be trusted again")
+    for name, value in values.items():
+        print(f"  {name} = {_toml(value)}")
+    return OK
+
+
+def _print_template(*, as_json: bool) -> int:
+    if as_json:
+        print_json(
+            {
+                name: {"default": shown(Settings().get(name)), "doc": item.metadata["doc"]}
+                for name, item in Settings.fields()
+            }
+        )
+    else:
+        print(_template(), end="")
+    return OK
+
+
 def _template() -> str:
     lines = ["# Settings of pagerag. Uncomment what you change.", ""]
     table = ""
@@ -79,12 +125,8 @@ def _template() -> str:
         default = getattr(getattr(Settings(), section), key)
         choices = f" ({', '.join(item.metadata['one_of'])})" if "one_of" in item.metadata else ""
         lines.append(f"# {item.metadata['doc']}{choices}; {variable(name)}")
-        lines.append(f"# {key} = {_toml(_plain(default))}")
+        lines.append(f"# {key} = {_toml(shown(default))}")
     return "\n".join(lines) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Secret) else value
 
 
 def _toml(value: Any) -> str:

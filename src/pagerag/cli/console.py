@@ -1,12 +1,22 @@
-"""What every command shares: exit codes, colour, progress, JSON output."""
+"""What every command shares: exit codes, the terminal, colour, progress, JSON output.
+
+Commands print titles, texts, file names and model replies that strangers wrote. ``CleanStream`` is the one
+place where they reach the terminal: for the time of a command it stands in for stdout and stderr and spells
+control characters (escape sequences, C1 codes, carriage returns), bidirectional controls, invisible tags and
+lone surrogates out as JSON does, a backslash, a u and four digits. Our own colours pass, because they carry a
+mark that is drawn at random for each process.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO, TypeVar
 
 __all__ = [
@@ -16,10 +26,14 @@ __all__ = [
     "OK",
     "PARTIAL",
     "USAGE",
+    "CleanStream",
+    "Progress",
+    "clean_output",
     "error",
     "note",
     "paint",
     "print_json",
+    "print_json_line",
     "progress",
 ]
 
@@ -43,6 +57,57 @@ _STYLES = {
 
 T = TypeVar("T")
 
+_MARK = f"\x1b{secrets.token_hex(8)}"
+"""Begins a control sequence of our own; nobody outside this process can know it."""
+_OWN = rf"{_MARK}(?P<own>\r?(?:\[[0-9;]*[mK])?)"
+_ERASE = "\r[K"
+# C0 but tab and line feed, DEL, C1; line separators; bidirectional embeddings, overrides and isolates; lone
+# surrogates; tags. Left-to-right and right-to-left marks stay: texts need them, and they order spaces alone.
+_HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+_CLEANED = re.compile(f"{_OWN}|(?P<hostile>{_HOSTILE})")
+
+
+class CleanStream:
+    """A text stream that spells out what could steer a terminal, except what ``paint`` makes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write ``text``, cleaned; return its length, as streams do."""
+        self.stream.write(_CLEANED.sub(_spelled, text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each line, cleaned."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        # Everything else (flush, isatty, fileno, encoding…) is the stream's own.
+        return getattr(self.stream, name)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    own = found["own"]
+    if own is not None:
+        return own.replace("[", "\x1b[")
+    return json.dumps(found["hostile"])[1:-1]
+
+
+@contextmanager
+def clean_output() -> Iterator[None]:
+    """Send everything that is printed inside the block through a CleanStream."""
+    with redirect_stdout(CleanStream(sys.stdout)), redirect_stderr(CleanStream(sys.stderr)):
+        yield
+
+
+def _control(sequence: str, stream: TextIO | CleanStream) -> str:
+    """Return a control sequence (given without its escape character) as ``stream`` lets it pass."""
+    if isinstance(stream, CleanStream):
+        return f"{_MARK}{sequence}"
+    return sequence.replace("[", "\x1b[")
+
 
 def _coloured(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR"):
@@ -51,63 +116,97 @@ def _coloured(stream: TextIO) -> bool:
 
 
 def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
-    """``text`` in colour where the stream shows colour; NO_COLOR and FORCE_COLOR are honoured."""
-    if not _coloured(stream or sys.stdout):
+    """Return ``text`` in colour where the stream shows colour; NO_COLOR and FORCE_COLOR are honoured."""
+    stream = stream or sys.stdout
+    if not _coloured(stream):
         return text
     codes = ";".join(_STYLES[style] for style in styles)
-    return f"\033[{codes}m{text}\033[0m"
+    return f"{_control(f'[{codes}m', stream)}{text}{_control('[0m', stream)}"
 
 
 def error(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr that begins with "error:"."""
     print(paint("error: ", "red", "bold", stream=sys.stderr) + message, file=sys.stderr)
 
 
 def note(message: str) -> None:
-    """A remark on stderr, so that stdout stays clean for pipes."""
+    """Print a remark on stderr, so that stdout stays clean for pipes."""
     print(paint(message, "dim", stream=sys.stderr), file=sys.stderr)
 
 
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
-    """``value`` on stdout as JSON; text in any language stays readable."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=str)
-    print()
+    """Print ``value`` on stdout as JSON; text in any language stays readable."""
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
-def progress(items: Iterable[T], *, total: int | None, label: str, unit: str = "it") -> Iterator[T]:
-    """Pass ``items`` through; show count, rate and time left on stderr.
+def print_json_line(value: Mapping[str, Any]) -> None:
+    """Print ``value`` on one line as JSON, at once."""
+    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+
+
+class Progress:
+    """Show on stderr how far a piece of work is, how fast it goes and how long it will still take.
 
     A terminal gets one line that rewrites itself; a log gets a line every ten seconds.
     """
-    stream = sys.stderr
-    live = stream.isatty()
-    pause = 0.1 if live else 10.0
-    start = shown = time.monotonic()
+
+    def __init__(self, label: str, unit: str) -> None:
+        self.label, self.unit = label, unit
+        self._stream = sys.stderr
+        self._live = self._stream.isatty()
+        self._pause = 0.1 if self._live else 10.0
+        self._start: float | None = None
+        self._shown = 0.0
+        self._open = False
+
+    def update(self, count: int, share: float | None = None, *, last: bool = False) -> None:
+        """Tell that ``count`` units are done, which is ``share`` of the work where that is known."""
+        now = time.monotonic()
+        if self._start is None:  # what came before the first was preparation
+            self._start = self._shown = now
+        seconds = max(now - self._start, 1e-9)
+        if now - self._shown < self._pause and not (last and (self._live or seconds >= self._pause)):
+            return
+        self._shown = now
+        done = f"{share:4.0%} · " if share is not None else ""
+        text = f"{self.label}: {done}{count:,} {self.unit} · {count / seconds:,.1f} {self.unit}/s"
+        if share and share < 1:
+            text += f" · {_clock(seconds * (1 - share) / share)} left"
+        elif share:
+            text += f" · {_clock(seconds)}"
+        self._stream.write(_control(_ERASE, self._stream) + text if self._live else f"{text}\n")
+        self._stream.flush()
+        self._open = self._live
+
+    def line(self, text: str) -> None:
+        """Print a line of its own between two updates."""
+        self.end()
+        print(text, file=self._stream, flush=True)
+
+    def end(self) -> None:
+        """Leave the line that rewrites itself."""
+        if self._open:
+            self._stream.write("\n")
+            self._open = False
+
+
+def progress(items: Iterable[T], *, total: int | None, label: str, unit: str = "it") -> Iterator[T]:
+    """Yield ``items`` and show their progress; ``total`` is how many there are, if known."""
+    meter = Progress(label, unit)
     done = 0
+    meter.update(0, 0.0 if total else None)
     for item in items:
         yield item
         done += 1
-        now = time.monotonic()
-        if now - shown >= pause:
-            shown = now
-            _show(stream, live, label, unit, done, total, now - start)
-    if done and (live or time.monotonic() - start >= pause):
-        _show(stream, live, label, unit, done, total, time.monotonic() - start)
-        if live:
-            stream.write("\n")
+        meter.update(done, done / total if total else None)
+    if done:
+        meter.update(done, done / total if total else None, last=True)
+    meter.end()
 
 
-def _show(
-    stream: TextIO, live: bool, label: str, unit: str, done: int, total: int | None, seconds: float
-) -> None:
-    rate = done / max(seconds, 1e-9)
-    text = f"{label}: {done:,}{f'/{total:,}' if total else ''} {unit} · {rate:,.1f} {unit}/s"
-    if total and done < total:
-        text += f" · {_clock((total - done) / rate)} left"
-    elif total:
-        text += f" · {_clock(seconds)}"
-    stream.write(f"\r\033[K{text}" if live else f"{text}\n")
-    stream.flush()
+def erase_line() -> str:
+    """Return the sequence that empties the current line of stderr."""
+    return _control(_ERASE, sys.stderr)
 
 
 def _clock(seconds: float) -> str:

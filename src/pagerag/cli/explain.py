@@ -50,7 +50,7 @@ _SUFFIXES = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("question", help="the question")
     add_pipeline(parser)
     parser.add_argument("-o", "--out", metavar="FILE", help="write here instead of stdout")
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     form = _format(args)
     if args.out and not Path(args.out).resolve().parent.is_dir():
         raise InputError(f"the folder of {args.out} does not exist; make it first")
-    result = open_pipeline(args).ask(args.question)
+    with open_pipeline(args) as pipeline:
+        result = pipeline.ask(args.question)
     text = FORMATS[form](result)
     if args.out:
         try:

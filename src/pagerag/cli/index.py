@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
-import time
+from collections import Counter
 from pathlib import Path
-from typing import TextIO
 
-from pagerag.cli._options import need_app
-from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json
+from pagerag.cli._options import add_json, add_settings, need_app, settings_of
+from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, IngestReport, IngestSettings, index_paths
 from pagerag.settings import Settings
-from pagerag.store import LanceStore, StoreStats, open_store
-from pagerag.store.durable import local_folder
+from pagerag.store import SqliteCorpus, StoreStats, local_folder, open_store, store_exists
 
 HELP = """Read documents into a store. Unchanged files are skipped, changed ones replaced; a run that was
 interrupted goes on where it stopped when the same command is given again."""
@@ -30,12 +27,13 @@ formats: {", ".join(f"{known.name} ({' '.join(known.suffixes)})" for known in FO
 exit codes: 0 all files are in the store; 3 some failed, each is named; 1 nothing was indexed"""
 
 _DEFAULT = IngestSettings()
-_SHOWN = 10
+_SHOWN, _NAMED = 10, 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
-    parser.add_argument("--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
+    parser.add_argument("-s", "--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
     parser.add_argument(
         "--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own"
     )
@@ -73,13 +71,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
     )
-    parser.add_argument("--config", metavar="FILE", help="settings file")
+    add_settings(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="name each file once it is on disk")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    settings = Settings.load(args.config, flags={"store.path": args.store, "store.encoder": args.encoder})
+    """Index the files; the exit code tells whether all are in."""
+    settings = settings_of(args)
+    if args.encoder is not None:
+        settings = settings.updated({"store.encoder": args.encoder}, {"store.encoder": "flag"})
     reading = IngestSettings(
         passage_chars=args.passage_chars,
         overlap=args.overlap,
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         max_file_bytes=int(args.max_file_mb * 2**20),
         bad_records="skip" if args.skip_bad_records else "fail",
     )
-    meter = _Meter(sys.stderr, verbose=args.verbose)
+    meter = _Meter(verbose=args.verbose)
     folder = local_folder(settings.store.path)
     new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
@@ -112,29 +113,19 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def open_for_writing(settings: Settings) -> LanceStore:
-    """The store of the settings: with its own encoder when it is there, with the setting's when it is new."""
-    from pagerag.errors import StoreError, StoreMismatchError
-    from pagerag.retrieve import encoder
+def open_for_writing(settings: Settings) -> SqliteCorpus:
+    """Return the store of the settings: with its own encoder, or with the setting's where it is new."""
+    from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder, encoder_of_store
 
     name = settings.store.encoder
-    default = ("wordllama",) if (name or default_encoder()) == "wordllama" else ()
-    need_app("lancedb", "pyarrow", *default, purpose="to index documents")
-    try:
-        with open_store(settings.store.path) as present:
-            name = name or present.encoder_name
-    except StoreMismatchError:
-        raise
-    except StoreError:
-        name = name or default_encoder()
-    return open_store(settings.store.path, encoder(name), create=True)
-
-
-def default_encoder() -> str:
-    """The encoder of a new store when none is named."""
-    from pagerag.retrieve import encoders
-
-    return str(getattr(encoders, "DEFAULT", "wordllama"))
+    if (name or DEFAULT_ENCODER) == "wordllama":
+        need_app("wordllama", purpose="to index documents")
+    folder = local_folder(settings.store.path)
+    if folder is not None and not store_exists(folder):
+        return open_store(settings.store.path, encoder(name or DEFAULT_ENCODER), create=True)
+    with open_store(settings.store.path) as present:
+        named = present.encoder_name
+    return open_store(settings.store.path, encoder_of_store(named, settings.store.path, name), create=True)
 
 
 def _fields(pairs: list[str]) -> dict[str, str]:
@@ -169,58 +160,46 @@ def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     print(f"{stats.location}: {held if kept else 'no store was made'}")
     _list("holds no text (a scan needs OCR first)", report.empty)
     _list("gone, still in the store; --prune removes", report.vanished)
-    _list("not a known format, left out", report.unsupported)
+    _list_kinds("not a known format, left out", report.unsupported)
     _list("record left out", report.bad_records)
     for _, problem in report.failed:
         error(problem)
 
 
 def _list(what: str, names: list[str]) -> None:
+    """Print up to ten names, one a line, and how many more there are."""
     for name in names[:_SHOWN]:
         note(f"{what}: {name}")
     if len(names) > _SHOWN:
         note(f"{what}: {len(names) - _SHOWN:,} more (--json lists all)")
 
 
-class _Meter:
-    """Progress on stderr: how far, how fast, how long still. A terminal gets a line that rewrites itself,
-    a log one every ten seconds."""
+def _list_kinds(what: str, names: list[str]) -> None:
+    """Print one line that counts the files of each kind; up to three files are named."""
+    if len(names) <= _NAMED:
+        _list(what, names)
+        return
+    kinds = Counter(f"*{Path(name).suffix}" if Path(name).suffix else "without a suffix" for name in names)
+    told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN))
+    more = f", {len(kinds) - _SHOWN} kinds more" if len(kinds) > _SHOWN else ""
+    note(f"{what}: {len(names):,} files ({told}{more}; --json lists all)")
 
-    def __init__(self, stream: TextIO, *, verbose: bool) -> None:
-        self.stream, self.verbose = stream, verbose
-        self.live = stream.isatty()
-        self.start: float | None = None
-        self.shown = 0.0
-        self.open = False
+
+class _Meter:
+    """Show what ingestion tells: progress, and with ``verbose`` each file."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self.verbose = verbose
+        self.progress = Progress("indexing", "units")
 
     def __call__(self, event: Event) -> None:
-        if event.kind != "progress":
-            if self.verbose:
-                detail = f" ({event.units:,} units)" if event.units else ""
-                self._line(f"{event.kind} {event.path}{detail}{': ' if event.message else ''}{event.message}")
-            return
-        now = time.monotonic()
-        if self.start is None:  # the first batch: what came before was scanning, not indexing
-            self.start = self.shown = now
-        if now - self.shown < (0.1 if self.live else 10.0):
-            return
-        self.shown = now
-        seconds = max(now - self.start, 1e-9)
-        share = event.done / event.total if event.total else 1.0
-        text = f"indexing: {share:4.0%} · {event.units:,} units · {event.units / seconds:,.0f} units/s"
-        if share > 0:
-            left = round(seconds * (1 - share) / share)
-            text += f" · {left // 60}:{left % 60:02d} left"
-        self.stream.write(f"\r\033[K{text}" if self.live else f"{text}\n")
-        self.stream.flush()
-        self.open = self.live
-
-    def _line(self, text: str) -> None:
-        self.end()
-        print(text, file=self.stream, flush=True)
+        if event.kind == "progress":
+            self.progress.update(event.units, event.done / event.total if event.total else 1.0)
+        elif self.verbose:
+            detail = f" ({event.units:,} units)" if event.units else ""
+            message = f": {event.message}" if event.message else ""
+            self.progress.line(f"{event.kind} {event.path}{detail}{message}")
 
     def end(self) -> None:
         """Leave the line that rewrites itself."""
-        if self.open:
-            self.stream.write("\n")
-            self.open = False
+        self.progress.end()

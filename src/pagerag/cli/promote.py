@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from pagerag.cli._options import add_settings, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
 from pagerag.errors import InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion
-from pagerag.systems.formats import FORMATS, Record, detect, read_pools, unit_of, write_promoted
+from pagerag.systems.formats import FIELDS, FORMATS, Record, detect, read_pools, unit_of, write_promoted
+from pagerag.units import Mode, Pool
 
 HELP = "Promote every question's pool in a file: the same file with less in it, or the results as JSON lines."
 
@@ -23,17 +25,20 @@ examples:
   pagerag promote pools.jsonl --out promoted.jsonl       the same format, only the promoted units, in order
   pagerag promote pools.jsonl --json > results.jsonl     one full result a line: core, context, scores, state
   pagerag promote pools.jsonl --explain --limit 3        in words
-  pagerag promote run.trec --beside collection=passages.tsv --beside queries=queries.tsv --out kept.trec
+  pagerag promote run.trec --beside collection=corpus.jsonl --beside queries=queries.jsonl --out kept.trec
+  pagerag promote ranking.csv --out kept.csv             columns qid,docid,rank,score
+  pagerag promote mine.jsonl --field candidates=retrieved --field question=q
   pagerag promote --formats                              what can be read
 
 a pool in the native format is a line such as:
   {"question": "...", "candidates": [{"id": "a", "title": "...", "text": "...", "score": 0.7}, ...]}
+a record whose pool is empty keeps its line, with nothing in it and the state "insufficient"
 exit codes: 0, 1 nothing could be promoted, 2 wrong usage, 3 some pools failed (each is named on stderr)
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("file", nargs="?", metavar="POOLS", help="the file with the pools")
     add_settings(parser)
     parser.add_argument(
@@ -61,6 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         help="a second file of the format (passages, questions, facts) that does not lie beside it",
     )
+    parser.add_argument(
+        "--field",
+        action="append",
+        default=[],
+        metavar="FIELD=NAME",
+        help=f"the name a field has in the file; fields: {', '.join(FIELDS)}",
+    )
     parser.add_argument("--json", action="store_true", help="results as JSON lines on stdout")
 
 
@@ -81,22 +93,36 @@ def run(args: argparse.Namespace) -> int:
         write_promoted(args.out, work.kept(), trace=args.with_trace)
         note(f"wrote {work.done} promoted pools to {args.out}")
     elif args.json:
-        for _, promotion in work:
-            print(json.dumps(promotion.to_dict(), ensure_ascii=False), flush=True)
+        for pool, _, promotion in work:
+            result = _empty(pool, work.k) if promotion is None else promotion.to_dict()
+            print(_printable(json.dumps(result, ensure_ascii=False)), flush=True)
     else:
-        for _, promotion in work:
-            _show(promotion, explain=args.explain)
+        for pool, _, promotion in work:
+            _show_pool(pool, promotion, explain=args.explain)
+    if work.empty:
+        note(f"{work.empty} of {work.failed + work.done} pools are empty: their records are kept as they are")
+    if work.blank:
+        note(f"{work.blank} candidates have no text and were left out")
     if work.failed:
         error(f"{work.failed} of {work.failed + work.done} pools could not be promoted")
     return OK if not work.failed else PARTIAL if work.done else FAILED
 
 
+def _show_pool(pool: Pool, promotion: Promotion | None, *, explain: bool) -> None:
+    """Print a promoted pool, or that it is empty."""
+    if promotion is not None:
+        _show(promotion, explain=explain)
+        return
+    print(f"{paint(_printable(pool.question), 'bold')}  {paint('insufficient', 'red')}\n  the pool is empty")
+
+
 class _Work:
-    """The file's pools, promoted one after another; failures are named and counted."""
+    """Promote the file's pools one after another; failures are named and counted."""
 
     def __init__(self, args: argparse.Namespace, settings: Any) -> None:
         self.args, self.settings = args, settings
-        self.done = self.failed = 0
+        self.done = self.failed = self.empty = self.blank = 0
+        self.k: int = settings.promote.k
         if settings.promote.weights:
             from pagerag.promotion import Weights
 
@@ -104,18 +130,23 @@ class _Work:
         else:
             self.promoter = Promoter()
 
-    def __iter__(self) -> Iterator[tuple[Record, Promotion]]:
+    def __iter__(self) -> Iterator[tuple[Pool, Record, Promotion | None]]:
+        """Return each pool with its record and its promotion, None where the pool is empty."""
         args, promote = self.args, self.settings.promote
-        companions = dict(_pair(assignment) for assignment in args.beside)
         mode = None if promote.mode == "auto" else promote.mode
-        readable = FORMATS[args.format or detect(args.file)].units if args.format in (None, *FORMATS) else ()
-        unit = mode if mode in readable else None
-        pools = islice(read_pools(args.file, args.format, unit=unit, companions=companions), args.limit)
+        pools = islice(self._pools(mode), args.limit)
         for pool, record in progress(pools, total=args.limit, label="promoting", unit="pools"):
+            readable = tuple(unit for unit in pool.candidates if unit.text.strip())
+            self.blank += len(pool) - len(readable)
+            if not readable:
+                self.done += 1
+                self.empty += 1
+                yield pool, record, None
+                continue
             try:
                 promotion = self.promoter.promote(
                     pool.question,
-                    pool,
+                    replace(pool, candidates=readable),
                     k=promote.k,
                     mode=mode or unit_of(record),
                     max_tokens=promote.max_tokens or None,
@@ -126,32 +157,63 @@ class _Work:
                 error(f"{record.file}, record {record.number + 1}: {problem}")
                 continue
             self.done += 1
-            yield record, promotion
+            yield pool, record, promotion
+
+    def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
+        args = self.args
+        companions = dict(_pair(assignment, "--beside", "queries=queries.tsv") for assignment in args.beside)
+        fields = dict(_pair(assignment, "--field", "candidates=retrieved") for assignment in args.field)
+        name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
+        unit = mode if name in FORMATS and mode in FORMATS[name].units else None
+        return read_pools(args.file, name, unit=unit, companions=companions, fields=fields)
 
     def kept(self) -> Iterator[tuple[Record, Any]]:
-        for record, promotion in self:
-            yield record, promotion.core if self.args.core else promotion
+        """Return each record with what is to be written of it."""
+        for _, record, promotion in self:
+            if promotion is None:
+                yield record, ()
+            else:
+                yield record, promotion.core if self.args.core else promotion
 
 
-def _pair(assignment: str) -> tuple[str, str]:
-    name, equals, path = assignment.partition("=")
-    if not equals or not path:
-        raise InputError(
-            f"--beside takes NAME=FILE, such as --beside queries=queries.tsv, not {assignment!r}"
-        )
-    return name.strip(), path
+def _pair(assignment: str, flag: str, example: str) -> tuple[str, str]:
+    name, equals, value = assignment.partition("=")
+    if not equals or not value.strip():
+        kind = "NAME=FILE" if flag == "--beside" else "FIELD=NAME"
+        raise InputError(f"{flag} takes {kind}, such as {flag} {example}, not {assignment!r}")
+    return name.strip(), value
+
+
+def _empty(pool: Pool, k: int) -> dict[str, Any]:
+    """Return the result of a pool with nothing in it, with the fields that every result has."""
+    return {
+        "question": pool.question,
+        "k": k,
+        "state": "insufficient",
+        "sufficiency": 0.0,
+        "core": [],
+        "context": [],
+        "candidates": [],
+        "notes": ["the pool is empty"],
+        "paths": [],
+    }
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be encoded: half a surrogate pair becomes its escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _show(promotion: Promotion, *, explain: bool) -> None:
     if explain:
-        print(promotion.explain(), end="\n\n")
+        print(_printable(promotion.explain()), end="\n\n")
         return
     colour = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}[promotion.state]
-    print(f"{paint(promotion.question, 'bold')}  {paint(promotion.state, colour)}")
+    print(f"{paint(_printable(promotion.question), 'bold')}  {paint(promotion.state, colour)}")
     core = {unit.id for unit in promotion.core}
     for number, unit in enumerate(promotion.context, 1):
         mark = paint("●", "green") if unit.id in core else paint("○", "dim")
-        text = " ".join(f"{unit.title + ': ' if unit.title else ''}{unit.text}".split())
+        text = " ".join(_printable(f"{unit.title + ': ' if unit.title else ''}{unit.text}").split())
         print(f"  {mark} [{number}] {text[:150]}{'…' if len(text) > 150 else ''}")
     sys.stdout.flush()
 

@@ -17,7 +17,8 @@ examples:
   pagerag serve --host 0.0.0.0 --api-key-file keys.txt --store my-store
   curl localhost:8484/rerank -d '{"query": "...", "documents": ["...", "..."]}'
 
-On a public address keys are needed (one a line in the file), or --insecure behind something that checks callers.
+On a public address keys are needed (one a line in the file), or --insecure behind something that checks
+callers.
 """
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import OK, paint, print_json
-from pagerag.settings import Settings
 from pagerag.store import StoreStats, open_store
 
 HELP = "What a store holds: files, documents, units, its encoder, its size, how it is searched."
@@ -17,14 +17,16 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
+    """Add the command's options."""
+    add_settings(parser)
+    parser.add_argument("-s", "--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
     parser.add_argument("--files", action="store_true", help="list the files as well")
-    parser.add_argument("--config", metavar="FILE", help="settings file")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    settings = Settings.load(args.config, flags={"store.path": args.store})
+    """Print what the store holds."""
+    settings = settings_of(args)
     with open_store(settings.store.path) as store:
         stats = store.stats()
         files = list(store.ledger().values()) if args.files else []

@@ -58,7 +58,7 @@ def paths_svg(
     *,
     alone: bool = False,
 ) -> str:
-    """The picture as SVG. ``numbers`` are the units as the reader numbered them, for its citations.
+    """Draw the picture as SVG; ``numbers`` are the units as the reader numbered them, for its citations.
 
     ``alone`` gives it a style and a background of its own, so that it can be a file.
     """
@@ -79,7 +79,7 @@ def paths_svg(
     parts += [_link(link, cards) for link in sorted(links, key=lambda one: one.kind == "kept")]
     width = right + MARGIN
     # An evidence reader answers with the sentences themselves, which are drawn already.
-    if answer is not None and answer.reader != "evidence":
+    if answer is not None and not answer.quotes:
         cited = dict.fromkeys(
             numbers[c.number - 1].id for c in answer.citations if 0 < c.number <= len(numbers)
         ) or dict.fromkeys(unit.id for unit in promotion.core)
@@ -100,7 +100,7 @@ def paths_svg(
 
 
 def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link]]]:
-    """The paths worth drawing: kept ones first, each beginning at the unit that names what is asked."""
+    """Return the paths worth drawing: kept ones first, each beginning at the unit that names what is asked."""
     chosen: list[tuple[bool, list[Candidate], list[_Link]]] = []
     asking = _naming_asked(promotion)
     scores = _scores(promotion)
@@ -149,7 +149,7 @@ def _scores(promotion: Promotion) -> dict[str, float]:
 
 
 def _naming_asked(promotion: Promotion) -> set[str]:
-    """The units that name an entity of the question."""
+    """Return the units that name an entity of the question."""
     graph = promotion.graph
     asked = {node["id"] for node in graph.nodes if node.get("asked")}
     unit_of = {node["id"]: node["unit"] for node in graph.nodes if node["kind"] == "sentence"}
@@ -291,7 +291,7 @@ def _link(link: _Link, cards: dict[str, _Card]) -> str:
 
 
 def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
-    """A pill on every link, in the gap before the card it leads to, moved down while it hits another."""
+    """Draw a pill on every link, in the gap before the card it leads to, moved down while it hits another."""
     taken: list[tuple[float, float, float]] = []
     drawn = []
     for link in sorted(links, key=lambda one: one.kind != "kept"):
@@ -307,7 +307,8 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
             y += 6
         taken.append((x, y, wide))
         drawn.append(
-            f'<g class="pill {link.kind}" tabindex="0" role="img" aria-label="{escape(link.detail, quote=True)}">'
+            f'<g class="pill {link.kind}" tabindex="0" role="img" '
+            f'aria-label="{escape(link.detail, quote=True)}">'
             f"<title>{escape(link.detail)}</title>"
             f'<rect x="{x - wide / 2:.1f}" y="{y - 10:.1f}" width="{wide:.1f}" height="20" rx="10"/>'
             + text_lines([label], x, y + 3.7, size=10.5, step=0, kind="pilltext", anchor="middle")
@@ -319,7 +320,7 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
 def _answer(
     answer: Answer, cited: Sequence[_Card], cards: Mapping[str, _Card], x: float, middle: float, height: float
 ) -> str:
-    """Draw the answer with an edge from each card that it rests on; "no answer" where the reader gave none."""
+    """Draw the answer with an edge from each card it rests on; "no answer" where the reader gave none."""
     lines = lines_of(answer.text or "The reader gave no answer.", SIDE - 26, 14.8, 9)
     tall = 34 + 17 * len(lines) + 8
     top = middle - tall / 2

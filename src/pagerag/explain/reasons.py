@@ -111,14 +111,14 @@ def _weakest(promotion: Promotion, outside: list[Candidate]) -> str:
 
 
 def selection_steps(promotion: Promotion) -> list[dict[str, Any]]:
-    """Return the selection as it went: what was looked at, the decision and its reason, and the set after it."""
+    """Return the selection as it went: what was looked at, the decision, its reason, the set after it."""
     if promotion.judgement.decisions:
         return _by_decisions(promotion)
     return _by_score(promotion)
 
 
 def _by_decisions(promotion: Promotion) -> list[dict[str, Any]]:
-    """The formula's walk along the ranked paths (Algorithm 1)."""
+    """Return the formula's walk along the ranked paths (Algorithm 1)."""
     evidence = promotion.evidence
     unit_of = evidence.reading.unit.tolist()
     chosen: list[int] = []
@@ -161,7 +161,7 @@ def _shortened(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _by_score(promotion: Promotion) -> list[dict[str, Any]]:
-    """The learned walk: passages by falling score, as long as each makes the set worth more."""
+    """Return the learned walk: passages by falling score, as long as each makes the set worth more."""
     scores = _scores(promotion)
     core = {unit.id for unit in promotion.core}
     context = {unit.id for unit in promotion.context}

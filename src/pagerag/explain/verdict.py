@@ -22,7 +22,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a person should take from a result. ``tone`` is good, unsure or bad and never contradicts ``label``."""
+    """What a person should take from a result.
+
+    ``tone`` is good, unsure or bad and never contradicts ``label``.
+    """
 
     tone: str
     label: str
@@ -46,7 +49,8 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
         return Verdict(
             "unsure",
             "no answer found",
-            f"{these} seem to hold what is asked for, but the reader found no answer in them. Read them yourself.",
+            f"{these} seem to hold what is asked for, but the reader found no answer in them. "
+            "Read them yourself.",
             lacking,
         )
     if state == "ambiguous":

@@ -1,4 +1,4 @@
-"""One document with everything that a picture of a promotion shows; the page and the exported file draw it."""
+"""One document with everything that pictures of a promotion show; the page and the exported file draw it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _answer(answer: Answer | None, shown: Sequence[Candidate]) -> dict[str, Any]
         "reader": answer.reader,
         "abstained": answer.abstained or not answer.text,
         "confidence": answer.confidence,
-        "quotes": answer.reader == "evidence",
+        "quotes": answer.quotes,
         "citations": [
             {
                 "number": citation.number,

@@ -20,10 +20,11 @@ from pagerag.ingest.formats import Format, read_documents
 from pagerag.ingest.passages import passages
 from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
 from pagerag.ingest.scan import Found, scan
-from pagerag.store import FileRecord, LanceStore, StoredDocument, Unit, encoded_text
-from pagerag.store.base import FileStatus
+from pagerag.protocols import Corpus
+from pagerag.store import FileRecord, StoredDocument, Unit, encoded_text
 from pagerag.text import Analyzer
 from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
+from pagerag.units import FileStatus
 
 __all__ = ["index_paths"]
 
@@ -32,7 +33,7 @@ _OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an i
 
 def index_paths(
     paths: Iterable[str | os.PathLike[str]],
-    store: LanceStore,
+    store: Corpus,
     settings: IngestSettings | None = None,
     *,
     prune: bool = False,
@@ -53,7 +54,7 @@ class _Run:
     """The state of one run."""
 
     def __init__(
-        self, store: LanceStore, settings: IngestSettings, listener: Listener, analyzer: Analyzer
+        self, store: Corpus, settings: IngestSettings, listener: Listener, analyzer: Analyzer
     ) -> None:
         if store.encoder is None:
             raise InputError("indexing needs the store opened with its encoder")
@@ -77,8 +78,8 @@ class _Run:
             report.unsupported = found.unsupported
             for problem in found.problems:
                 self._failed(str(problem.file), problem)
-            self.ledger = self.store.ledger()
-            self.stored = self.store.documents()
+            self.ledger = dict(self.store.ledger())
+            self.stored = dict(self.store.documents())
             self.sources: dict[str, set[str]] = {}
             for source, document in self.stored.items():
                 self.sources.setdefault(document.path, set()).add(source)

@@ -1,11 +1,13 @@
 """The shipped weights: found in the package ``pagerag_models``, checked by hash, opened by onnxruntime.
 
-A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``.
-Nothing is unpickled and nothing is fetched.
+A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``. The
+files of the installed package must also be those of ``released.py``. Nothing is unpickled and nothing is
+fetched.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from pagerag._extras import need
 from pagerag._files import sha256_file
 from pagerag.errors import WeightsError
 from pagerag.models.packing import LIMIT, Frame, block_count
+from pagerag.models.released import RELEASED
 
 __all__ = ["Model", "Tokens", "package_folder"]
 
@@ -32,7 +35,7 @@ def package_folder() -> Path:
 
 @cache
 def _checked(folder: Path, name: str) -> Path:
-    """The file, once its hash is the manifest's. Read once per process."""
+    """Return the file, once its hash is the manifest's and the release's. Read once per process."""
     manifest = _manifest(folder)
     path = folder / name
     if name not in manifest["files"] or not path.is_file():
@@ -43,6 +46,7 @@ def _checked(folder: Path, name: str) -> Path:
             f"{path} has sha256 {found}, the manifest says {manifest['files'][name]['sha256']}; "
             "the file was changed or cut short: install pagerag-models again"
         )
+    _check_released(folder, name, found)
     return path
 
 
@@ -50,10 +54,21 @@ def _checked(folder: Path, name: str) -> Path:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = path.read_bytes()
+        manifest: dict[str, Any] = json.loads(content)
+    except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"{path} cannot be read ({error}); install pagerag-models again") from error
+    _check_released(folder, path.name, hashlib.sha256(content).hexdigest())
     return manifest
+
+
+def _check_released(folder: Path, name: str, found: str) -> None:
+    """Refuse a file of the installed package that is not the released one; other folders are their owner's."""
+    if folder == package_folder() and found != RELEASED.get(name):
+        raise WeightsError(
+            f"{folder / name} has sha256 {found}, which this version of pagerag does not know; install the "
+            "pagerag-models that belongs to it, or name a folder with models of your own (folder=...)"
+        )
 
 
 class Tokens:
@@ -80,7 +95,7 @@ class Model:
     def __init__(self, name: str, *, folder: Path | None = None, threads: int | None = None) -> None:
         self._given = (name, folder, threads)
         runtime = need("onnxruntime", "onnxruntime", "models", _PURPOSE)
-        place = folder or package_folder()
+        place = folder if folder is not None else package_folder()
         options = runtime.SessionOptions()
         options.log_severity_level = 3
         if threads is not None:

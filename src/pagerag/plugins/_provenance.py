@@ -1,4 +1,4 @@
-"""What a plug-in writes to ``metadata["pagerag"]``: plain values only, so that any store can keep them."""
+"""Describe why a document was promoted: what a plug-in writes to ``metadata["pagerag"]``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pagerag.promotion import Promotion
 from pagerag.promotion.trace import SupportPath
 
-__all__ = ["KEY", "Role", "provenance_of", "without_provenance"]
+__all__ = ["KEY", "Role", "flattened", "provenance_of", "without_provenance"]
 
 KEY = "pagerag"
 """Where provenance goes in a document's metadata."""
@@ -16,7 +16,7 @@ Role = Literal["core", "fill", "rest"]
 
 
 def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any]]:
-    """For each place of the pool, in the order in which its units are handed on:
+    """Return the provenance of each place of the pool, in the order in which its units are handed on.
 
     ========== =======================================================================================
     role       ``core`` (selected), ``fill`` (up to k), ``rest`` (neither; only where all are ranked)
@@ -49,13 +49,32 @@ def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any
 
 
 def without_provenance(rank: int) -> dict[str, Any]:
-    """For a unit that never entered the pool and is ranked all the same."""
+    """Return the provenance of a unit that never entered the pool and is ranked all the same."""
     why = "not in the pool: it has no text, or is there twice"
     return {"role": "rest", "rank": rank, "score": 0.0, "path": [], "why": why}
 
 
+def flattened(provenance: dict[str, Any]) -> dict[str, str | int | float]:
+    """Return provenance as ``pagerag_role``, ``pagerag_rank`` …: one plain value under each key.
+
+    Many vector stores keep texts and numbers only. The path becomes a text: titles with what links them.
+    """
+    flat: dict[str, str | int | float] = {}
+    for name, value in provenance.items():
+        flat[f"{KEY}_{name}"] = _path_text(value) if name == "path" else value
+    return flat
+
+
+def _path_text(steps: list[dict[str, Any]]) -> str:
+    parts = []
+    for step in steps:
+        via = f" –[{', '.join(step['via'])}]→ " if step["via"] else ""
+        parts.append(f"{via}{step['title'] or step['id']}")
+    return "".join(parts)
+
+
 def _best_paths(promotion: Promotion) -> dict[str, SupportPath]:
-    """For each unit its best path: a kept one before others, one that links units before a lone one."""
+    """Return each unit's best path: a kept one before others, one that links units before a lone one."""
     ranked = sorted(
         promotion.paths, key=lambda path: (path.verdict != "kept", len(_units(path)) < 2, path.rank)
     )

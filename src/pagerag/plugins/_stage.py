@@ -1,22 +1,44 @@
-"""The promotion stage as the plug-ins hold it: units in, the documents to hand on out."""
+"""Hold the promotion stage as the plug-ins use it: units in, the documents to hand on out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
+from pagerag.errors import InputError
 from pagerag.plugins._provenance import KEY, provenance_of, without_provenance
-from pagerag.plugins._units import Keys, Unit, candidates_of, question_vector
+from pagerag.plugins._units import MetadataKeys, Unit, candidates_of, question_vector
 from pagerag.promotion import Promoter, Promotion
-from pagerag.promotion.candidates import check_budget
+from pagerag.promotion.candidates import budget_of, check_budget, check_callable, check_flag, shown
+from pagerag.promotion.promoter import STRATEGIES
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
 
-__all__ = ["KEY", "Picked", "Settings", "Stage"]
+__all__ = [
+    "KEY",
+    "SUPPORT",
+    "Adjustable",
+    "Picked",
+    "Settings",
+    "SmallPoolWarning",
+    "Stage",
+    "Support",
+    "same_k",
+    "warn_of_small_pool",
+]
+
+Support = Literal["auto", "default", "none"]
+SUPPORT: tuple[Support, ...] = ("auto", "default", "none")
+"""Which model judges support beside the graph: what ``Promoter`` does by itself, our encoder, or none."""
+
+
+class SmallPoolWarning(UserWarning):
+    """A retriever returned no more than may come out, so promotion had nothing to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +55,14 @@ class Picked:
 
 
 class Settings(TypedDict, total=False):
-    """The keywords of ``Stage``, ``k`` apart, for the plug-ins that pass them on."""
+    """Name the keywords of ``Stage``, ``k`` apart, for the plug-ins that pass them on."""
 
     mode: Mode
     fill: bool
     max_tokens: int | None
     count_tokens: TokenCounter | None
     strategy: str | None
+    support: Support
     title_key: str | None
     source_key: str | None
     position_key: str | None
@@ -48,11 +71,12 @@ class Settings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The promotion stage, configured.
+    """The promotion stage, configured and checked.
 
     At most ``k`` units come out; with ``fill`` off, only the selected core does. ``mode`` says what a
     unit is: frameworks hand on chunks and documents, hence the default. ``max_tokens`` bounds the whole
-    context. A ``promoter`` of one's own replaces the shared one; many threads may use either.
+    context. ``support`` names the support encoder: "auto", "default" or "none". A ``promoter`` of one's
+    own replaces the shared one and brings its own support encoder; many threads may use either.
     """
 
     k: int = 5
@@ -61,6 +85,7 @@ class Stage:
     max_tokens: int | None = None
     count_tokens: TokenCounter | None = None
     strategy: str | None = None
+    support: Support = "auto"
     title_key: str | None = None
     source_key: str | None = None
     position_key: str | None = None
@@ -68,6 +93,34 @@ class Stage:
 
     def __post_init__(self) -> None:
         check_budget(self.k, self.mode, self.max_tokens)
+        check_flag(self.fill, "fill")
+        check_callable(self.count_tokens, "count_tokens")
+        if self.strategy is not None and self.strategy not in STRATEGIES:
+            raise InputError(
+                f"strategy is {shown(self.strategy)}; it must be one of: {', '.join(STRATEGIES)}"
+            )
+        if self.support not in SUPPORT:
+            raise InputError(
+                f"support is {shown(self.support)}; it must be one of: {', '.join(SUPPORT)}. "
+                "An encoder of your own goes into promoter=Promoter(support=...)"
+            )
+        for name in ("title_key", "source_key", "position_key"):
+            key: object = getattr(self, name)
+            if key is not None and not isinstance(key, str):
+                raise InputError(f"{name} is {shown(key)}; it must be the name of a metadata field")
+        self._check_promoter()
+
+    def _check_promoter(self) -> None:
+        promoter: object = self.promoter
+        if promoter is None:
+            return
+        if not isinstance(promoter, Promoter):
+            raise InputError(f"promoter is {shown(promoter)}; it must be a pagerag.Promoter")
+        if self.support != "auto":
+            raise InputError(
+                f"support={self.support!r} has no effect on a promoter of your own; "
+                "give Promoter(support=...) its encoder, and leave support out here"
+            )
 
     def select(
         self,
@@ -78,7 +131,11 @@ class Stage:
         vector: object = None,
         rest: bool = False,
     ) -> list[Picked]:
-        """The units to hand on, best first; with ``rest``, all units, the promoted ones before the others."""
+        """Return the units to hand on, best first.
+
+        ``k`` replaces the stage's own, ``vector`` is the question's embedding. With ``rest`` all units come
+        back, the promoted ones before the others.
+        """
         request = self._request(units, k, vector)
         promotion = self._promoter().promote(question, **request.arguments) if request.places else None
         return self._picked(request, promotion, rest)
@@ -92,13 +149,20 @@ class Stage:
         vector: object = None,
         rest: bool = False,
     ) -> list[Picked]:
-        """``select`` off the event loop."""
+        """Return what ``select`` returns, off the event loop."""
         request = self._request(units, k, vector)
         promotion = await self._promoter().apromote(question, **request.arguments) if request.places else None
         return self._picked(request, promotion, rest)
 
+    def sufficiency(self, question: str, unit: Unit) -> float:
+        """Return how far one unit alone seems to answer the question, in [0, 1]; 0 for one without text."""
+        request = self._request([unit], None, None)
+        if not request.places:
+            return 0.0
+        return float(self._promoter().promote(question, **request.arguments).sufficiency)
+
     def _promoter(self) -> Promoter:
-        return self.promoter if self.promoter is not None else _shared_promoter()
+        return self.promoter if self.promoter is not None else _shared_promoter(self.support)
 
     def _request(self, units: Iterable[Unit], k: int | None, vector: object) -> _Request:
         budget = self.k if k is None else k
@@ -118,9 +182,9 @@ class Stage:
             arguments["vector"] = query
         return _Request(len(given), places, arguments)
 
-    def _keys(self) -> Keys:
+    def _keys(self) -> MetadataKeys:
         own = {"title": self.title_key, "source": self.source_key, "position": self.position_key}
-        return Keys(**{name: (key,) for name, key in own.items() if key is not None})
+        return MetadataKeys(**{name: (key,) for name, key in own.items() if key is not None})
 
     def _picked(self, request: _Request, promotion: Promotion | None, rest: bool) -> list[Picked]:
         kept: list[int] = []
@@ -128,7 +192,8 @@ class Stage:
         if promotion is not None:
             kept = list(promotion.context_places if self.fill else promotion.core_places)
             if rest:
-                kept += [place for place in promotion.ranking if place not in kept]
+                inside = set(kept)
+                kept += [place for place in promotion.ranking if place not in inside]
             traces = provenance_of(promotion, kept)
         order = [request.places[place] for place in kept]
         if rest:  # what never entered the pool (no text, a second copy) still gets its place, the last
@@ -136,6 +201,52 @@ class Stage:
             traces += [without_provenance(rank) for rank in range(len(traces) + 1, len(order) + 1)]
         scores = _falling([trace["score"] for trace in traces])
         return [Picked(*values) for values in zip(order, scores, traces, strict=True)]
+
+
+_SETTINGS = frozenset(field.name for field in fields(Stage))
+
+
+class Adjustable:
+    """Let a component's settings be read and set as its attributes.
+
+    Setting one makes a new, checked stage; a value that cannot be used is refused and the old one stays.
+    ``top_n`` and ``top_k`` are other names for ``k``.
+    """
+
+    stage: Stage
+
+    def __getattr__(self, name: str) -> Any:
+        name = "k" if name in {"top_n", "top_k"} else name
+        if name in _SETTINGS and "stage" in self.__dict__:
+            return getattr(self.stage, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        name = "k" if name in {"top_n", "top_k"} else name
+        if name in _SETTINGS:
+            name, value = "stage", replace(self.stage, **{name: value})
+        super().__setattr__(name, value)
+
+
+def same_k(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with ``top_n`` and ``top_k`` as ``k``; two that differ are refused."""
+    found = dict(settings)
+    names = [name for name in ("k", "top_n", "top_k") if found.get(name) is not None]
+    if names == ["k"] or not names:
+        return {name: value for name, value in found.items() if name not in {"top_n", "top_k"}}
+    k = budget_of(found.pop("k", None), found.pop("top_n", None), found.pop("top_k", None))
+    return {**found, "k": k}
+
+
+def warn_of_small_pool(size: int, k: int, remedy: str) -> None:
+    """Warn when a retriever gave no more than ``k`` passages; fewer than three may be all there is."""
+    if 3 <= size <= k:
+        warnings.warn(
+            f"the retriever gave {size} passages, of which up to {k} come out: promotion has nothing to "
+            f"choose from; {remedy}",
+            SmallPoolWarning,
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +259,7 @@ class _Request:
 
 
 def _falling(scores: Sequence[float]) -> list[float]:
-    """Scores that fall along the list, as near to the given ones as floats go, and within their bounds.
+    """Return scores that fall along the list, as near to the given ones as floats go, within their bounds.
 
     Some frameworks attach the scores to documents in the retriever's order and sort then: equal scores
     would bring that order back.
@@ -159,6 +270,14 @@ def _falling(scores: Sequence[float]) -> list[float]:
     return falling
 
 
-@lru_cache(maxsize=1)
-def _shared_promoter() -> Promoter:
-    return Promoter()
+@lru_cache(maxsize=len(SUPPORT))
+def _shared_promoter(support: Support) -> Promoter:
+    """Return the promoter that all components with this ``support`` share."""
+    if support == "auto":
+        return Promoter()
+    if support == "none":
+        return Promoter(support=None)
+    from pagerag.models import support_encoder
+
+    encoder: Any = support_encoder()
+    return Promoter(support=encoder)

@@ -1,4 +1,4 @@
-"""The one conversion that all plug-ins share: a framework's documents to the candidates of a pool.
+"""Turn a framework's documents into the candidates of a pool: the one conversion that all plug-ins share.
 
 Frameworks give documents with or without ids, titles, scores and vectors, under names and on scales of
 their own, and sometimes the same document twice. A plug-in describes each by a ``Unit``, with the values
@@ -7,20 +7,24 @@ as it finds them; ``candidates_of`` makes of them what promotion can use. Nothin
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
+from pagerag.promotion.candidates import as_vector
+from pagerag.promotion.foreign import (
+    MetadataKeys,
+    as_name,
+    as_position,
+    as_score,
+    as_text,
+    look_up,
+    unique_ids,
+)
 from pagerag.units import Candidate
 
-__all__ = ["Keys", "Unit", "UnitSkippedWarning", "candidates_of", "question_vector", "title_and_text"]
-
-T = TypeVar("T")
+__all__ = ["MetadataKeys", "Unit", "UnitSkippedWarning", "candidates_of", "question_vector", "title_and_text"]
 
 
 class UnitSkippedWarning(UserWarning):
@@ -28,17 +32,8 @@ class UnitSkippedWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Where in the metadata frameworks and their splitters put things; the first usable value wins."""
-
-    title: tuple[str, ...] = ("title", "document_title", "doc_title")
-    source: tuple[str, ...] = ("source", "source_id", "document_id", "doc_id", "file_path", "url")
-    position: tuple[str, ...] = ("position", "split_id", "chunk_index", "sent_idx")
-
-
-@dataclass(frozen=True, slots=True)
 class Unit:
-    """What a plug-in knows of one document. Values come as the framework has them, however odd.
+    """Describe one document with the values that the framework has, however odd.
 
     ``title``, ``source`` and ``position`` are looked up in ``metadata`` where they are None.
     """
@@ -54,9 +49,9 @@ class Unit:
 
 
 def candidates_of(
-    units: Sequence[Unit], keys: Keys, question: Any = None
+    units: Sequence[Unit], keys: MetadataKeys, question: Any = None
 ) -> tuple[list[Candidate], list[int]]:
-    """The pool, and for each candidate the place of its unit.
+    """Return the pool, and for each candidate the place of its unit.
 
     A unit without text is left out, with a warning. A unit that is there twice (same id, text and
     document) enters once, as its best-scored copy; different units under one id get ids of their own.
@@ -77,14 +72,9 @@ def candidates_of(
 
 
 def question_vector(value: object) -> Any:
-    """A vector as promotion wants it; None for anything that is not one."""
-    if value is None:
-        return None
-    try:
-        array = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError):
-        return None
-    return array if array.ndim == 1 and array.size and bool(np.isfinite(array).all()) else None
+    """Return a vector as promotion wants it; None for anything that is not one, or is empty."""
+    vector = None if value is None else as_vector(value)
+    return vector if vector is not None and len(vector) else None
 
 
 def title_and_text(content: str, separator: str, longest: int = 200) -> tuple[str | None, str]:
@@ -96,10 +86,10 @@ def title_and_text(content: str, separator: str, longest: int = 200) -> tuple[st
     return title, tail
 
 
-def _candidate(unit: Unit, keys: Keys, question: Any) -> Candidate:
-    title = _text(unit.title) or _find(unit.metadata, keys.title, _text)
-    source = _name(unit.source) or _find(unit.metadata, keys.source, _name)
-    position = _position(unit.position)
+def _candidate(unit: Unit, keys: MetadataKeys, question: Any) -> Candidate:
+    title = as_text(unit.title) or look_up(unit.metadata, keys.title, as_text)
+    source = as_name(unit.source) or look_up(unit.metadata, keys.source, as_name)
+    position = as_position(unit.position)
     vector = question_vector(unit.vector) if question is not None else None
     return Candidate(
         id="" if unit.id is None else str(unit.id),
@@ -107,8 +97,8 @@ def _candidate(unit: Unit, keys: Keys, question: Any) -> Candidate:
         title=title,
         # "source" alone often names a whole collection; with the title it names the document.
         source=f"{source} / {title}" if source and title else source,
-        position=_find(unit.metadata, keys.position, _position) if position is None else position,
-        score=_score(unit.score),
+        position=look_up(unit.metadata, keys.position, as_position) if position is None else position,
+        score=as_score(unit.score),
         # A vector of another length than the question's is of another space and says nothing here.
         vector=vector if vector is not None and vector.shape == question.shape else None,
     )
@@ -119,16 +109,8 @@ def _outscores(candidate: Candidate, other: Candidate) -> bool:
 
 
 def _with_unique_ids(candidates: Sequence[Candidate]) -> list[Candidate]:
-    taken: set[str] = set()
-    unique = []
-    for n, candidate in enumerate(candidates):
-        base = candidate.id or f"unit-{n + 1}"
-        name, copy = base, 2
-        while name in taken:
-            name, copy = f"{base}#{copy}", copy + 1
-        taken.add(name)
-        unique.append(replace(candidate, id=name))
-    return unique
+    names = unique_ids([candidate.id or f"unit-{n + 1}" for n, candidate in enumerate(candidates)])
+    return [replace(candidate, id=name) for candidate, name in zip(candidates, names, strict=True)]
 
 
 def _warn(units: Sequence[Unit], blank: Sequence[int]) -> None:
@@ -139,42 +121,3 @@ def _warn(units: Sequence[Unit], blank: Sequence[int]) -> None:
         UnitSkippedWarning,
         stacklevel=6,  # the framework's call of the plug-in
     )
-
-
-def _find(
-    metadata: Mapping[Any, Any] | None, keys: Sequence[str], read: Callable[[object], T | None]
-) -> T | None:
-    if not isinstance(metadata, Mapping):
-        return None
-    values = (read(metadata.get(key)) for key in keys)
-    return next((value for value in values if value is not None), None)
-
-
-def _text(value: object) -> str | None:
-    return (value.strip() or None) if isinstance(value, str) else None
-
-
-def _name(value: object) -> str | None:
-    """What can identify a document: text, a number, a path."""
-    if isinstance(value, int | PurePath) and not isinstance(value, bool):
-        return str(value)
-    return _text(value)
-
-
-def _position(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
-        return int(value)
-    return value if isinstance(value, int) and value >= 0 else None
-
-
-def _score(value: object) -> float | None:
-    """A retriever's score as a float; some systems write scores as strings, some as arrays of one."""
-    if value is None or isinstance(value, bool):
-        return None
-    try:
-        score = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return score if math.isfinite(score) else None

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage, warn_of_small_pool
 from pagerag.plugins._units import Unit, title_and_text
 
 need("dspy", "dspy", "dspy", "pagerag.plugins.dspy")
@@ -20,19 +20,21 @@ __all__ = ["PageRAG"]
 TEXT_KEYS = ("long_text", "text", "content")
 
 
-class PageRAG(dspy.Module):  # type: ignore[misc]
-    """A retriever whose passages are the evidence that promotion selects, at most ``k``, best first.
+class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
+    """Retrieve passages, and return at most ``k``: the evidence that promotion selects, best first.
 
     ``retriever`` is what DSPy calls one: anything that takes a query and returns a Prediction with
     ``passages``, or the passages themselves; it should return more than ``k`` (20 is the paper's pool).
+    ``pool`` is passed to it as ``k``; DSPy's own retrievers return three passages unless told otherwise, and
+    a pool that leaves nothing to choose is said with a SmallPoolWarning.
     A passage is a string, or a mapping or an object with ``long_text``, ``text`` or ``content``.
     Without a retriever, pass the passages with each call.
 
     Returns ``Prediction(passages, scores, indices, pagerag)``: the passages as they came, one score,
     one place in the retriever's list and one provenance mapping for each.
 
-    Strings of the form "Title | text" (DSPy's own convention) are read as such; ``title_separator=None``
-    switches that off.
+    Texts of the form "Title | text" (DSPy's own convention, also in what ColBERTv2 returns) are read as
+    such; ``title_separator=None`` switches that off.
     """
 
     def __init__(
@@ -40,21 +42,28 @@ class PageRAG(dspy.Module):  # type: ignore[misc]
         retriever: Callable[..., Any] | None = None,
         k: int = 5,
         title_separator: str | None = " | ",
+        *,
+        pool: int | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         super().__init__()
         self.retriever = retriever
         self.title_separator = title_separator
+        if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
+            raise InputError(f"pool is {pool!r}; it must be a whole number ≥ 1")
+        self.pool = pool
         self.stage = Stage(k=k, **settings)
 
     def forward(self, query: str, passages: Sequence[Any] | None = None, k: int | None = None) -> Any:
         """Retrieve, unless the passages are given, and promote."""
-        pool, scores = _pool(self._retriever()(query) if passages is None else passages)
+        found = self._retriever()(query, **self._search()) if passages is None else passages
+        pool, scores = self._pooled(found, k, own=passages is None)
         return _prediction(pool, self.stage.select(query, self._units(pool, scores), k=k))
 
     async def aforward(self, query: str, passages: Sequence[Any] | None = None, k: int | None = None) -> Any:
-        """``forward`` off the event loop; a retriever with ``acall`` is awaited."""
-        pool, scores = _pool(await self._aretrieve(query) if passages is None else passages)
+        """Return what ``forward`` returns, off the event loop; a retriever with ``acall`` is awaited."""
+        found = await self._aretrieve(query) if passages is None else passages
+        pool, scores = self._pooled(found, k, own=passages is None)
         return _prediction(pool, await self.stage.aselect(query, self._units(pool, scores), k=k))
 
     def _retriever(self) -> Callable[..., Any]:
@@ -65,10 +74,21 @@ class PageRAG(dspy.Module):  # type: ignore[misc]
     async def _aretrieve(self, query: str) -> Any:
         retriever: Any = self._retriever()
         if hasattr(retriever, "aforward"):
-            return await retriever.acall(query)
+            return await retriever.acall(query, **self._search())
         if inspect.iscoroutinefunction(retriever) or inspect.iscoroutinefunction(type(retriever).__call__):
-            return await retriever(query)
-        return await asyncio.to_thread(retriever, query)
+            return await retriever(query, **self._search())
+        return await asyncio.to_thread(retriever, query, **self._search())
+
+    def _search(self) -> dict[str, int]:
+        return {} if self.pool is None else {"k": self.pool}
+
+    def _pooled(self, found: Any, k: int | None, *, own: bool) -> tuple[list[Any], list[Any]]:
+        pool, scores = _pool(found)
+        if own:
+            warn_of_small_pool(
+                len(pool), self.stage.k if k is None else k, "set pool=20, or a larger k on the retriever"
+            )
+        return pool, scores
 
     def _units(self, pool: Sequence[Any], scores: Sequence[Any]) -> list[Unit]:
         return [self._unit(passage, score) for passage, score in zip(pool, scores, strict=True)]
@@ -87,11 +107,14 @@ class PageRAG(dspy.Module):  # type: ignore[misc]
                 f"give strings, or values with one of: {', '.join(TEXT_KEYS)}"
             )
         given = values.get("score") if score is None else score
-        return Unit(own, values.get("id"), given, metadata=values)
+        title = None
+        if self.title_separator is not None and not values.get("title"):
+            title, own = title_and_text(own, self.title_separator)
+        return Unit(own, values.get("id"), given, metadata=values, title=title)
 
 
 class _Attributes(Mapping[str, Any]):
-    """The attributes of a passage object, read as a mapping."""
+    """Read the attributes of a passage object as a mapping."""
 
     def __init__(self, value: object) -> None:
         self._value = value
@@ -110,7 +133,7 @@ class _Attributes(Mapping[str, Any]):
 
 
 def _pool(found: Any) -> tuple[list[Any], list[Any]]:
-    """The passages of whatever a retriever returned, and their scores where it gives them."""
+    """Return the passages of whatever a retriever returned, and their scores where it gives them."""
     passages = getattr(found, "passages", found)
     if passages is None or isinstance(passages, (str, bytes)):
         raise InputError(f"a retriever must return passages; this one returned {type(found).__name__}")

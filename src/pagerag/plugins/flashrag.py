@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
 from pagerag.plugins._units import Unit, title_and_text
 
 __all__ = ["PageRAGRefiner", "PageRAGReranker"]
 
 
-class _Promoting:
-    """What the two have in common: the stage, made from keywords or from a FlashRAG configuration."""
+class _Promoting(Adjustable):
+    """Hold the stage, made from keywords or from a FlashRAG configuration."""
 
     setting = ""
 
@@ -32,11 +32,19 @@ class _Promoting:
     ) -> None:
         self.config = config
         self.stage = Stage(k=(_setting(config, self.setting) or 5) if k is None else k, **settings)
-        self.topk = self.stage.k
+
+    @property
+    def topk(self) -> int:
+        """Return how many documents come out, by FlashRAG's name."""
+        return self.stage.k
+
+    @topk.setter
+    def topk(self, value: int) -> None:
+        self.k = value
 
 
 class PageRAGRefiner(_Promoting):
-    """A refiner: dataset items in, for each the promoted documents as one reference text out.
+    """Refine dataset items: each one's promoted documents as one reference text.
 
     The text has FlashRAG's own form: ``Doc 1(Title: ...) ...``, one document after the other.
     """
@@ -47,7 +55,7 @@ class PageRAGRefiner(_Promoting):
     """FlashRAG's pipelines ask: this one refines documents, not finished prompts."""
 
     def run(self, item: Any) -> str:
-        """The reference text of one item, which has a ``question`` and a ``retrieval_result``."""
+        """Return the reference text of one item, which has a ``question`` and a ``retrieval_result``."""
         documents = item.retrieval_result
         picked = self.stage.select(item.question, _units(documents, None))
         return "".join(
@@ -56,12 +64,12 @@ class PageRAGRefiner(_Promoting):
         )
 
     def batch_run(self, dataset: Iterable[Any], batch_size: int | None = None) -> list[str]:  # noqa: ARG002
-        """``run`` for each item, in order."""
+        """Return ``run`` of each item, in order."""
         return [self.run(item) for item in dataset]
 
 
 class PageRAGReranker(_Promoting):
-    """A reranker: queries and their documents in, the promoted documents and their scores out."""
+    """Rerank the documents of queries: the promoted ones and their scores."""
 
     setting = "rerank_topk"
 
@@ -73,7 +81,7 @@ class PageRAGReranker(_Promoting):
         topk: int | None = None,
         scores: Sequence[Any] | None = None,
     ) -> tuple[list[list[dict[str, Any]]], list[list[float]]]:
-        """``(documents, scores)``, one list for each query; a single query may come unwrapped."""
+        """Return ``(documents, scores)``, one list for each query; a single query may come unwrapped."""
         single = isinstance(query_list, str)
         queries = [query_list] if isinstance(query_list, str) else list(query_list)
         pools = list(doc_list)  # its BM25 retriever gives arrays

@@ -1,4 +1,8 @@
-"""Haystack: promotion as a ranker component, serialisable with its pipeline."""
+"""Haystack: promotion as a ranker component, serialisable with its pipeline.
+
+Install ``pagerag-haystack`` to import it as ``haystack_integrations.components.rankers.pagerag``: pipelines
+with that class are read back without naming it in Haystack's list of trusted modules.
+"""
 
 # Annotations are not postponed here: older Haystack compares them as they stand when it connects components.
 
@@ -8,8 +12,9 @@ from typing import Any, Self, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
 from pagerag.plugins._units import Unit
+from pagerag.promotion.candidates import budget_of
 
 need("haystack", "haystack-ai", "haystack", "pagerag.plugins.haystack")
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
@@ -18,22 +23,27 @@ __all__ = ["PageRAGRanker"]
 
 
 @component
-class PageRAGRanker:
+class PageRAGRanker(Adjustable):
     """Hand on at most ``top_k`` of the documents: the evidence that promotion selects, best first.
 
-    Documents are copied; ``score`` is the score and ``meta["pagerag"]`` the provenance. Connect a text
-    embedder's ``embedding`` to ``query_embedding`` to let promotion use the documents' embeddings.
+    ``k`` is another name for ``top_k``. Settings are attributes too: ``ranker.top_k = 3`` takes effect at
+    the next run. Documents are copied; ``score`` is the score and ``meta["pagerag"]`` the provenance.
+    Connect a text embedder's ``embedding`` to ``query_embedding`` to let promotion use the documents'
+    embeddings.
 
-    Haystack 3 reads a stored pipeline back only from modules it is told to trust:
+    Haystack 3 reads a stored pipeline back only from modules it is told to trust: either install
+    ``pagerag-haystack`` and use its class, or name this module in
     ``Pipeline.loads(text, allowed_modules=["pagerag.plugins.haystack"])``.
     """
 
-    def __init__(self, top_k: int = 5, **settings: Unpack[Settings]) -> None:
-        self._stage = Stage(k=top_k, **settings)
+    def __init__(
+        self, top_k: int | None = None, *, k: int | None = None, **settings: Unpack[Settings]
+    ) -> None:
+        self.stage = Stage(k=budget_of(k, top_k=top_k), **settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings; a promoter or a token counter of one's own cannot be written down."""
-        settings = {field.name: getattr(self._stage, field.name) for field in fields(self._stage)}
+        """Return the settings; a promoter or a token counter of one's own cannot be written down."""
+        settings = {field.name: getattr(self.stage, field.name) for field in fields(self.stage)}
         for name in ("promoter", "count_tokens"):
             if settings.pop(name) is not None:
                 raise InputError(
@@ -44,7 +54,7 @@ class PageRAGRanker:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component that ``to_dict`` described."""
+        """Return the component that ``to_dict`` described."""
         return default_from_dict(cls, data)  # type: ignore[no-any-return]
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
@@ -55,8 +65,8 @@ class PageRAGRanker:
         top_k: int | None = None,
         query_embedding: list[float] | None = None,
     ) -> dict[str, list[Document]]:
-        """``{"documents": promoted}``, best first; an empty list gives an empty list."""
-        picked = self._stage.select(query, _units(documents), k=top_k, vector=query_embedding)
+        """Return ``{"documents": promoted}``, best first; an empty list gives an empty list."""
+        picked = self.stage.select(query, _units(documents), k=top_k, vector=query_embedding)
         return {"documents": _copies(documents, picked)}
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
@@ -67,8 +77,8 @@ class PageRAGRanker:
         top_k: int | None = None,
         query_embedding: list[float] | None = None,
     ) -> dict[str, list[Document]]:
-        """``run`` off the event loop."""
-        picked = await self._stage.aselect(query, _units(documents), k=top_k, vector=query_embedding)
+        """Return what ``run`` returns, off the event loop."""
+        picked = await self.stage.aselect(query, _units(documents), k=top_k, vector=query_embedding)
         return {"documents": _copies(documents, picked)}
 
 

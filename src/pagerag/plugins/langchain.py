@@ -1,7 +1,8 @@
-"""LangChain: promotion as a document compressor.
+"""LangChain: promotion as a retriever around a retriever, and as a document compressor.
 
-It fits ``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline`` (both in
-``langchain_classic``), and ``as_runnable`` puts it in a chain.
+``PageRAGRetriever`` needs ``langchain-core`` alone. ``PageRAGCompressor`` fits
+``ContextualCompressionRetriever`` and ``DocumentCompressorPipeline`` of ``langchain_classic``, and
+``as_runnable`` puts it in a chain.
 """
 
 from __future__ import annotations
@@ -10,20 +11,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.plugins._stage import KEY, Picked
+from pagerag.errors import InputError
+from pagerag.plugins._stage import KEY, Picked, Stage, warn_of_small_pool
 from pagerag.plugins._units import Unit
 
 need("langchain_core", "langchain-core", "langchain", "pagerag.plugins.langchain")
-from langchain_core.callbacks import Callbacks  # noqa: E402
+from langchain_core.callbacks import (  # noqa: E402
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+    Callbacks,
+)
 from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402
-from langchain_core.runnables import RunnableLambda  # noqa: E402
+from langchain_core.retrievers import BaseRetriever  # noqa: E402
+from langchain_core.runnables import Runnable, RunnableLambda  # noqa: E402
+from pydantic import Field  # noqa: E402
 
 from pagerag.plugins._fields import StageFields  # noqa: E402
 
-__all__ = ["PageRAGCompressor"]
+__all__ = ["PageRAGCompressor", "PageRAGRetriever", "context_text"]
 
 SCORE_KEY = "relevance_score"
 """Where LangChain's rerankers put a score; retrievers put none, and then rank alone counts."""
+
+
+def context_text(documents: Sequence[Document]) -> str:
+    """Return documents as the text of a prompt: titles and contents, no other metadata.
+
+    A prompt template that is given Documents prints their metadata too, provenance included. Put this
+    between: ``compressor.as_runnable() | context_text``.
+    """
+    parts = []
+    for document in documents:
+        title = document.metadata.get("title")
+        parts.append(f"{title}\n{document.page_content}" if title else document.page_content)
+    return "\n\n".join(parts)
 
 
 class PageRAGCompressor(StageFields, BaseDocumentCompressor):  # type: ignore[misc]
@@ -41,8 +62,8 @@ class PageRAGCompressor(StageFields, BaseDocumentCompressor):  # type: ignore[mi
         query: str,
         callbacks: Callbacks | None = None,  # noqa: ARG002 - LangChain's signature
     ) -> Sequence[Document]:
-        """The promoted documents, best first; an empty list gives an empty list."""
-        return _copies(documents, self._stage.select(query, self._units(documents)))
+        """Return the promoted documents, best first; an empty list gives an empty list."""
+        return _copies(documents, self._stage().select(query, _units(documents, self.score_key)))
 
     async def acompress_documents(
         self,
@@ -50,13 +71,14 @@ class PageRAGCompressor(StageFields, BaseDocumentCompressor):  # type: ignore[mi
         query: str,
         callbacks: Callbacks | None = None,  # noqa: ARG002 - LangChain's signature
     ) -> Sequence[Document]:
-        """``compress_documents`` off the event loop."""
-        return _copies(documents, await self._stage.aselect(query, self._units(documents)))
+        """Return what ``compress_documents`` returns, off the event loop."""
+        return _copies(documents, await self._stage().aselect(query, _units(documents, self.score_key)))
 
     def as_runnable(self, question: str = "question", documents: str = "context") -> Any:
-        """A runnable from a mapping with a question and documents to the promoted documents.
+        """Return a runnable from a mapping with a question and documents to the promoted documents.
 
-        ``RunnablePassthrough.assign(context=compressor.as_runnable())`` replaces a chain's context.
+        ``RunnablePassthrough.assign(context=compressor.as_runnable() | context_text)`` replaces a chain's
+        context by the text of the promoted documents.
         """
 
         def promote(inputs: Mapping[str, Any]) -> Sequence[Document]:
@@ -67,10 +89,64 @@ class PageRAGCompressor(StageFields, BaseDocumentCompressor):  # type: ignore[mi
 
         return RunnableLambda(promote, afunc=apromote, name="PageRAG")
 
-    def _units(self, documents: Sequence[Document]) -> list[Unit]:
-        return [
-            Unit(d.page_content, d.id, d.metadata.get(self.score_key), metadata=d.metadata) for d in documents
-        ]
+
+class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
+    """Retrieve with another retriever, and return at most ``k`` of its documents: the promoted evidence.
+
+    ``retriever`` is any runnable from a question to documents; it should return more than ``k`` (20 is the
+    paper's pool). ``pool`` is passed to it as ``k``, for vector stores and others that understand it.
+    ``invoke(question, k=...)`` changes how many come out, never how many are retrieved; other keywords go
+    to the inner retriever. Documents come out as from ``PageRAGCompressor``.
+    """
+
+    retriever: Runnable[str, list[Document]]
+    pool: int | None = Field(default=None, ge=1, description="how many documents to ask the retriever for")
+    score_key: str = SCORE_KEY
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        **search: Any,
+    ) -> list[Document]:
+        stage = self._stage()
+        config: Any = {"callbacks": run_manager.get_child()}
+        found = self.retriever.invoke(query, config, **self._search(search))
+        picked = stage.select(query, self._pooled(found, stage, k), k=k)
+        return _copies(found, picked)
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        **search: Any,
+    ) -> list[Document]:
+        stage = self._stage()
+        config: Any = {"callbacks": run_manager.get_child()}
+        found = await self.retriever.ainvoke(query, config, **self._search(search))
+        picked = await stage.aselect(query, self._pooled(found, stage, k), k=k)
+        return _copies(found, picked)
+
+    def _search(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(keywords) if self.pool is None else {**keywords, "k": self.pool}
+
+    def _pooled(self, found: Sequence[Document], stage: Stage, k: int | None) -> list[Unit]:
+        if not all(isinstance(document, Document) for document in found):
+            raise InputError("the inner retriever must return LangChain documents")
+        warn_of_small_pool(
+            len(found),
+            stage.k if k is None else k,
+            "set pool=20, or search_kwargs={'k': 20} on the retriever",
+        )
+        return _units(found, self.score_key)
+
+
+def _units(documents: Sequence[Document], score_key: str) -> list[Unit]:
+    return [Unit(d.page_content, d.id, d.metadata.get(score_key), metadata=d.metadata) for d in documents]
 
 
 def _copies(documents: Sequence[Document], picked: Sequence[Picked]) -> list[Document]:

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 from pagerag._extras import need
 from pagerag.errors import InputError
+from pagerag.plugins._provenance import flattened
 from pagerag.plugins._stage import KEY, Picked
 from pagerag.plugins._units import Unit
 
 need("llama_index.core", "llama-index-core", "llamaindex", "pagerag.plugins.llamaindex")
+from llama_index.core.callbacks import CBEventType, EventPayload  # noqa: E402
+from llama_index.core.instrumentation import get_dispatcher  # noqa: E402
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent  # noqa: E402
 from llama_index.core.postprocessor.types import BaseNodePostprocessor  # noqa: E402
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle  # noqa: E402
 
@@ -17,31 +21,67 @@ from pagerag.plugins._fields import StageFields  # noqa: E402
 
 __all__ = ["PageRAGPostprocessor"]
 
+_dispatcher = get_dispatcher(__name__)
+_MODEL = "pagerag"
+"""The name under which rerank events and callbacks report us."""
+
 
 class PageRAGPostprocessor(StageFields, BaseNodePostprocessor):  # type: ignore[misc]
-    """Hand on at most ``k`` of the retrieved nodes: the evidence that promotion selects, best first.
+    """Hand on at most ``k`` (or ``top_n``) of the retrieved nodes: the promoted evidence, best first.
 
-    Nodes are copied; ``NodeWithScore.score`` is the score and ``metadata["pagerag"]`` the provenance,
-    which is kept out of what language models and embedders see. A node's document and its neighbours
-    are taken from its relationships, its vector from its embedding when the query has one too.
+    Nodes are copied; ``NodeWithScore.score`` is the score. Provenance is in the metadata under
+    ``pagerag_role``, ``pagerag_why`` and so on, one plain value each, because vector stores keep no nested
+    values; ``flat_metadata=False`` puts it under ``pagerag`` as one mapping. It is kept out of what language
+    models and embedders see. A node's document and its neighbours are taken from its relationships, its
+    vector from its embedding when the query has one too. Every call is reported as a rerank: by
+    ``ReRankStartEvent`` and ``ReRankEndEvent``, and to the callback manager.
     """
+
+    flat_metadata: bool = True
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex stores the component."""
+        """Return the name under which LlamaIndex stores the component."""
         return "PageRAGPostprocessor"
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         question, vector = _query(query_bundle)
-        return _copies(nodes, self._stage.select(question, _units(nodes), vector=vector))
+        stage = self._stage()
+        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=stage.k, model_name=_MODEL))
+        with self.callback_manager.event(
+            CBEventType.RERANKING, payload=_payload(nodes, question, stage.k)
+        ) as event:
+            picked = stage.select(question, _units(nodes), vector=vector)
+            kept = _copies(nodes, picked, flat=self.flat_metadata)
+            event.on_end(payload={EventPayload.NODES: kept})
+        _dispatcher.event(ReRankEndEvent(nodes=kept))
+        return kept
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         question, vector = _query(query_bundle)
-        return _copies(nodes, await self._stage.aselect(question, _units(nodes), vector=vector))
+        stage = self._stage()
+        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=stage.k, model_name=_MODEL))
+        with self.callback_manager.event(
+            CBEventType.RERANKING, payload=_payload(nodes, question, stage.k)
+        ) as event:
+            picked = await stage.aselect(question, _units(nodes), vector=vector)
+            kept = _copies(nodes, picked, flat=self.flat_metadata)
+            event.on_end(payload={EventPayload.NODES: kept})
+        _dispatcher.event(ReRankEndEvent(nodes=kept))
+        return kept
+
+
+def _payload(nodes: Sequence[NodeWithScore], question: str, k: int) -> dict[str, object]:
+    return {
+        EventPayload.NODES: nodes,
+        EventPayload.MODEL_NAME: _MODEL,
+        EventPayload.QUERY_STR: question,
+        EventPayload.TOP_K: k,
+    }
 
 
 def _query(bundle: QueryBundle | None) -> tuple[str, object]:
@@ -67,7 +107,7 @@ def _units(nodes: Sequence[NodeWithScore]) -> list[Unit]:
 
 
 def _positions(nodes: Sequence[BaseNode]) -> dict[str, int]:
-    """Places in their documents for nodes whose neighbour is in the pool too.
+    """Return places in their documents for nodes whose neighbour is in the pool too.
 
     LlamaIndex keeps no numbers, but links each chunk to the next. Every chain of linked nodes gets
     consecutive numbers, with a gap before the next chain so that its first node is nobody's neighbour.
@@ -89,14 +129,17 @@ def _positions(nodes: Sequence[BaseNode]) -> dict[str, int]:
     return places
 
 
-def _copies(nodes: Sequence[NodeWithScore], picked: Sequence[Picked]) -> list[NodeWithScore]:
-    return [NodeWithScore(node=_copy(nodes[p.index].node, p), score=p.score) for p in picked]
+def _copies(nodes: Sequence[NodeWithScore], picked: Sequence[Picked], *, flat: bool) -> list[NodeWithScore]:
+    return [NodeWithScore(node=_copy(nodes[p.index].node, p, flat=flat), score=p.score) for p in picked]
 
 
-def _copy(node: BaseNode, picked: Picked) -> BaseNode:
+def _copy(node: BaseNode, picked: Picked, *, flat: bool) -> BaseNode:
+    ours = flattened(picked.provenance) if flat else {KEY: picked.provenance}
+    earlier = {key for key in node.metadata if key == KEY or str(key).startswith(f"{KEY}_")}
+    metadata = {key: value for key, value in node.metadata.items() if key not in earlier}
     # Metadata is part of the text that LlamaIndex shows to models unless a key is excluded.
     hidden = {
-        name: [*(key for key in getattr(node, name) if key != KEY), KEY]
+        name: list(dict.fromkeys([*(key for key in getattr(node, name) if key not in earlier), *ours]))
         for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     }
-    return node.model_copy(update={"metadata": {**node.metadata, KEY: picked.provenance}, **hidden})
+    return node.model_copy(update={"metadata": {**metadata, **ours}, **hidden})

@@ -1,4 +1,7 @@
-"""rerankers: promotion behind the ``rank(query, docs)`` of that library."""
+"""rerankers: promotion behind the ``rank(query, docs)`` of that library.
+
+Importing this module also makes ``rerankers.Reranker("pagerag")`` find it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,21 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
 from pagerag.plugins._units import Unit
 
 need("rerankers", "rerankers", "rerankers", "pagerag.plugins.rerankers")
+import rerankers.reranker as _factory  # noqa: E402
 from rerankers.documents import Document  # noqa: E402
+from rerankers.models import AVAILABLE_RANKERS  # noqa: E402
 from rerankers.models.ranker import BaseRanker  # noqa: E402
 from rerankers.results import RankedResults, Result  # noqa: E402
 
 __all__ = ["PageRAGRanker"]
 
 
-class PageRAGRanker(BaseRanker):  # type: ignore[misc]
-    """``rank(query, docs)`` gives every document a rank: the promoted ones first, then the others.
+class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
+    """Rank every document of a pool: the promoted ones first, then the others.
 
     ``results.top_k(k)`` is then the promoted context. With ``select=True`` only the promoted context
     is returned. Documents are copied, with provenance in ``metadata["pagerag"]``.
@@ -36,9 +41,9 @@ class PageRAGRanker(BaseRanker):  # type: ignore[misc]
         query: str,
         docs: str | Document | Sequence[str | Document],
         doc_ids: Sequence[str | int] | None = None,
-        metadata: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Sequence[Mapping[str, Any] | None] | None = None,
     ) -> Any:
-        """A ``RankedResults``, best first."""
+        """Return a ``RankedResults``, best first. ``metadata`` may hold None for some documents."""
         documents = _documents(docs, doc_ids, metadata)
         picked = self.stage.select(query, _units(documents), rest=not self.select)
         return _results(query, documents, picked)
@@ -48,20 +53,22 @@ class PageRAGRanker(BaseRanker):  # type: ignore[misc]
         query: str,
         docs: str | Document | Sequence[str | Document],
         doc_ids: Sequence[str | int] | None = None,
-        metadata: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Sequence[Mapping[str, Any] | None] | None = None,
     ) -> Any:
-        """``rank`` off the event loop."""
+        """Return what ``rank`` returns, off the event loop."""
         documents = _documents(docs, doc_ids, metadata)
         picked = await self.stage.aselect(query, _units(documents), rest=not self.select)
         return _results(query, documents, picked)
 
     def score(self, query: str, doc: str) -> float:
-        """How well one document supports the question when nothing else is in the pool."""
-        picked = self.stage.select(query, [Unit(doc)], rest=True)
-        return picked[0].score
+        """Return how far one document alone seems to answer the question, in [0, 1].
+
+        The scores of ``rank`` compare the documents of one pool; this one compares across pools.
+        """
+        return self.stage.sufficiency(query, Unit(doc))
 
     def as_langchain_compressor(self, k: int = 10) -> Any:
-        """The LangChain plug-in with the same settings; it needs the ``langchain`` extra."""
+        """Return the LangChain plug-in with the same settings; it needs the ``langchain`` extra."""
         from pagerag.plugins.langchain import PageRAGCompressor
 
         settings = {field.name: getattr(self.stage, field.name) for field in fields(self.stage)}
@@ -71,9 +78,9 @@ class PageRAGRanker(BaseRanker):  # type: ignore[misc]
 def _documents(
     docs: str | Document | Sequence[str | Document],
     doc_ids: Sequence[str | int] | None,
-    metadata: Sequence[Mapping[str, Any]] | None,
+    metadata: Sequence[Mapping[str, Any] | None] | None,
 ) -> list[Document]:
-    """Fresh documents, in the given order; ids are places where none are given, as in rerankers."""
+    """Return fresh documents, in the given order; ids are places where none are given, as in rerankers."""
     given = [docs] if isinstance(docs, (str, Document)) else list(docs)
     for name, values in (("doc_ids", doc_ids), ("metadata", metadata)):
         if values is not None and len(values) != len(given):
@@ -84,7 +91,7 @@ def _documents(
         fresh.text = fresh.text or ""
         if doc_ids is not None or fresh.doc_id is None:
             fresh.doc_id = place if doc_ids is None else doc_ids[place]
-        fresh.metadata = {**fresh.metadata, **({} if metadata is None else metadata[place])}
+        fresh.metadata = {**(fresh.metadata or {}), **((metadata[place] if metadata else None) or {})}
         documents.append(fresh)
     return documents
 
@@ -100,3 +107,28 @@ def _results(query: str, documents: Sequence[Document], picked: Sequence[Picked]
         document.metadata[KEY] = p.provenance  # our own copy, made in _documents
         results.append(Result(document=document, score=p.score, rank=rank))
     return RankedResults(results=results, query=query, has_scores=True)
+
+
+def _register() -> None:
+    """Let ``Reranker("pagerag", **settings)`` make a PageRAGRanker.
+
+    The library chooses a class by parts of the model's name in a list of its own; the one function that
+    does so is wrapped to know one name more.
+    """
+
+    def make(model_name: str, verbose: int = 1, **settings: Any) -> PageRAGRanker:  # noqa: ARG001
+        return PageRAGRanker(**settings)
+
+    choose = _factory._get_model_type
+
+    def with_ours(model_name: str, explicit_model_type: str | None = None) -> Any:
+        wanted = explicit_model_type or model_name
+        return _NAME if wanted.lower() == _NAME else choose(model_name, explicit_model_type)
+
+    AVAILABLE_RANKERS[_NAME] = make
+    _factory._get_model_type = with_ours
+
+
+_NAME = "pagerag"
+if _NAME not in AVAILABLE_RANKERS:
+    _register()

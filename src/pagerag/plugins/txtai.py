@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Settings, Stage
+from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
 from pagerag.plugins._units import Unit
 
 __all__ = ["PageRAGSimilarity"]
@@ -17,8 +17,8 @@ __all__ = ["PageRAGSimilarity"]
 Search = Callable[[Sequence[str], int], Sequence[Sequence[Mapping[str, Any]]]]
 
 
-class PageRAGSimilarity:
-    """Called by ``RAG(similarity, ..., context=k)`` as ``(queries, limit)``: search, then promote.
+class PageRAGSimilarity(Adjustable):
+    """Search and promote: ``RAG(similarity, ..., context=k)`` calls it as ``(queries, limit)``.
 
     ``search`` is ``embeddings.batchsearch`` of an index that stores its text; ``pool`` is how many
     results promotion chooses from. Called by ``Reranker`` as ``(query, texts)``, it ranks all texts as
@@ -34,7 +34,10 @@ class PageRAGSimilarity:
         self.stage = Stage(k=k, **settings)
 
     def __call__(self, queries: str | Sequence[str], other: int | Sequence[str] | None = None) -> Any:
-        """``(queries, limit)`` gives lists of ``{"id", "text", "score"}``; ``(query, texts)`` pairs."""
+        """Return lists of ``{"id", "text", "score"}`` for ``(queries, limit)``; pairs for ``(query, texts)``.
+
+        A pair is the place of a text and its score.
+        """
         if isinstance(queries, str):
             texts = list(other) if isinstance(other, Sequence) else []
             picked = self.stage.select(queries, [Unit(text) for text in texts], rest=True)
@@ -51,7 +54,7 @@ class PageRAGSimilarity:
     def batchsimilarity(
         self, queries: Sequence[str], data: Sequence[str | Sequence[str]]
     ) -> list[list[tuple[int, float]]]:
-        """For each query all texts, which may come as tokens, as ``[(place, score)]``, best first."""
+        """Return for each query all texts, which may come as tokens, as ``[(place, score)]``, best first."""
         texts = [text if isinstance(text, str) else " ".join(text) for text in data]
         return [self(query, texts) for query in queries]
 

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.promotion.candidates import MAX_ENTITIES, most_confident
 from pagerag.promotion.sentence_arrays import Documents, Rows, Title
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import Gazetteer
@@ -198,7 +199,10 @@ def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
 def stated_by(
     candidates: Sequence[Candidate], relations: Sequence[Relation]
 ) -> list[tuple[Relation, tuple[int, ...]]]:
-    """Every given relation with the candidates that state it: its owner, or the units it names."""
+    """Return the relations that are read, with the candidates that state each: owner, or units named.
+
+    Of more relations than ``candidates.MAX_RELATIONS`` the most confident are read.
+    """
     stated: list[tuple[Relation, tuple[int, ...]]] = [
         (relation, (index,))
         for index, candidate in enumerate(candidates)
@@ -207,10 +211,10 @@ def stated_by(
     if relations:
         place = {candidate.id: index for index, candidate in enumerate(candidates)}
         stated += [
-            (relation, tuple(place[unit] for unit in relation.units if unit in place))
+            (relation, tuple(dict.fromkeys(place[unit] for unit in relation.units if unit in place)))
             for relation in relations
         ]
-    return stated
+    return most_confident(stated)
 
 
 def _rare_mentions(rows: Rows) -> list[tuple[int, str]]:
@@ -238,7 +242,9 @@ def _given_names(
 ) -> dict[int, list[str]]:
     """A backend's own entities, on the sentences of the unit that have their words (else on the first)."""
     surfaces = {
-        index: list(candidate.entities) for index, candidate in enumerate(candidates) if candidate.entities
+        index: list(candidate.entities[:MAX_ENTITIES])
+        for index, candidate in enumerate(candidates)
+        if candidate.entities
     }
     for relation, units in relations:
         for index in units:

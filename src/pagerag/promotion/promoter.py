@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
 from pagerag.promotion.admission import admit_best, admit_reached, anchored
-from pagerag.promotion.candidates import as_candidates, check_budget, check_question, check_relations
+from pagerag.promotion.candidates import (
+    as_candidates,
+    as_vector,
+    budget_of,
+    check_analyses,
+    check_budget,
+    check_callable,
+    check_flag,
+    check_question,
+    check_relations,
+    shown,
+)
 from pagerag.promotion.evidence import Evidence, Signals, retrieved_scores
 from pagerag.promotion.features import ABLATED_FEATURES
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
@@ -31,7 +42,8 @@ __all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
 STRATEGIES = ("learned", "formula")
 COMPONENTS = ("support_scoring", "minimal_selection")
 
-CandidateLike = str | Mapping[str, Any] | Candidate
+CandidateLike = str | Mapping[str, Any] | Candidate | Any
+"""A text, a mapping with ``text``, a Candidate, or a document of LangChain, LlamaIndex or Haystack."""
 _CHUNK = 16
 _LONGEST_QUESTION = 4_000  # characters
 
@@ -100,6 +112,10 @@ class Promoter:
         """The strategy in force for ``mode``."""
         chosen = name if name is not None else self._strategy
         if chosen is not None and not isinstance(chosen, str):
+            if not callable(getattr(chosen, "judge", None)):
+                raise InputError(
+                    f"strategy is {shown(chosen)}; it must be one of: {', '.join(STRATEGIES)}, or have judge()"
+                )
             return chosen
         key = (mode, chosen)
         if key not in self._strategies:
@@ -136,9 +152,11 @@ class Promoter:
         self,
         question: str,
         candidates: Iterable[CandidateLike] | Pool,
-        k: int = 5,
+        k: int | None = None,
         mode: Mode = "sentence",
         *,
+        top_n: int | None = None,
+        top_k: int | None = None,
         max_tokens: int | None = None,
         count_tokens: TokenCounter | None = None,
         vector: NDArray[np.floating[Any]] | Sequence[float] | None = None,
@@ -149,6 +167,8 @@ class Promoter:
     ) -> Promotion:
         """Select at most ``k`` units (and at most ``max_tokens`` tokens) that jointly support an answer.
 
+        ``k`` is 5 by default; ``top_n`` and ``top_k`` are other names for it. The candidates are texts,
+        mappings, Candidates, or documents of LangChain, LlamaIndex and Haystack.
         The pool is best first when it has no scores. ``vector`` is the question's own embedding, used when
         the candidates have vectors of the same encoder. ``analyses`` are earlier ``analyze`` results,
         aligned with the candidates; None where there is none. ``fill_by_score`` says that the candidates'
@@ -156,17 +176,19 @@ class Promoter:
         the larger of the two.
         """
         check_question(question)
+        k = budget_of(k, top_n, top_k)
         check_budget(k, mode, max_tokens)
+        check_callable(count_tokens, "count_tokens")
+        fill_by_score = check_flag(fill_by_score, "fill_by_score")
         if isinstance(candidates, Pool):
             vector = candidates.vector if vector is None else vector
-            relations = (*candidates.relations, *relations)
+            relations = (*check_relations(candidates.relations), *check_relations(relations))
         given = as_candidates(candidates)
         order = _canonical_order(given)
         pool = tuple(given[i] for i in order)
         if analyses is not None:
-            if len(analyses) != len(given):
-                raise InputError(f"{len(analyses)} analyses for {len(given)} candidates; they go in pairs")
-            analyses = [analyses[i] for i in order]
+            earlier = check_analyses(analyses, len(given))
+            analyses = [earlier[i] for i in order]
         judge = self.strategy(mode, strategy)
         budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
@@ -230,7 +252,7 @@ class Promoter:
         self,
         question: str,
         candidates: Iterable[CandidateLike] | Pool,
-        k: int = 5,
+        k: int | None = None,
         mode: Mode = "sentence",
         **options: Any,
     ) -> Promotion:
@@ -243,7 +265,7 @@ class Promoter:
         self,
         items: Iterable[Pool | tuple[str, Iterable[CandidateLike]]],
         workers: int | None = None,
-        k: int = 5,
+        k: int | None = None,
         mode: Mode = "sentence",
         **options: Any,
     ) -> Iterator[Promotion]:
@@ -305,15 +327,14 @@ class Promoter:
     ) -> Signals:
         similarity = rows = None
         if vector is not None and all(candidate.vector is not None for candidate in pool):
-            try:
-                asked = np.asarray(vector, dtype=np.float32)
-            except (TypeError, ValueError) as broken:
-                raise InputError("the question's vector must be a row of numbers") from broken
+            asked = as_vector(vector)
+            if asked is None:
+                raise InputError("the question's vector must be one row of finite numbers, none beyond ±1e12")
             rows = np.stack([np.asarray(c.vector, dtype=np.float32) for c in pool])
-            if asked.shape != rows.shape[1:] or not np.isfinite(asked).all():
+            if asked.shape != rows.shape[1:]:
                 raise InputError(
                     f"the question's vector has shape {asked.shape}, the candidates' {rows.shape[1:]}; "
-                    "both must come from one encoder and be finite"
+                    "both must come from one encoder"
                 )
             rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
             similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
@@ -424,7 +445,7 @@ def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
 def _promote_batch(
     promoter: Promoter,
     batch: Sequence[tuple[str, Iterable[CandidateLike] | Pool]],
-    k: int,
+    k: int | None,
     mode: Mode,
     options: dict[str, Any],
 ) -> list[Promotion]:
@@ -437,7 +458,7 @@ _DEFAULT: Promoter | None = None
 def promote(
     question: str,
     candidates: Iterable[CandidateLike] | Pool,
-    k: int = 5,
+    k: int | None = None,
     mode: Mode = "sentence",
     **options: Any,
 ) -> Promotion:

@@ -60,6 +60,7 @@ class Reading:
         tuple[int, int, Relation, tuple[int, ...]], ...
     ]  # head, tail, relation, nodes that state it
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
+    relations_left_out: int = 0  # given with the pool, but beyond what is read
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -94,7 +95,9 @@ def read_pool(
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
     rows = Rows(candidates, analyses, units, sentences, keep)
     words = Words(rows, sentences, documents)
-    named = Names(rows, documents, candidates, asked, stated_by(candidates, relations))
+    stated = stated_by(candidates, relations)
+    given = len(relations) + sum([len(unit.relations) for unit in candidates if unit.relations])
+    named = Names(rows, documents, candidates, asked, stated)
     return Reading(
         question=asked,
         candidates=candidates,
@@ -124,4 +127,5 @@ def read_pool(
         title_share=words.title_share,
         stated=named.stated(),
         overlap=words.overlap,
+        relations_left_out=given - len(stated),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pagerag.promotion.candidates import MAX_RELATIONS
 from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.graph import KINDS, RELATION, SHARED
 from pagerag.promotion.select import MAX_PATHS
@@ -223,12 +224,22 @@ def explain(promotion: Promotion) -> str:
         if group:
             lines += ["", f"{heading}:"]
             lines += [f"  {_path_line(path)}" for path in group]
+    for note in _notes(evidence):
+        lines += ["", f"Note: {note}"]
     if promotion.state == "insufficient":
         lines += [
             "",
             "Nothing in this pool supports an answer: treat what is shown as the least bad candidates.",
         ]
     return "\n".join(lines)
+
+
+def _notes(evidence: Evidence) -> list[str]:
+    """Say what of the input was left aside because of a bound."""
+    left_out = evidence.reading.relations_left_out
+    if not left_out:
+        return []
+    return [f"{left_out} of the pool's relations were not read: the most confident {MAX_RELATIONS} are"]
 
 
 def _path_line(path: SupportPath) -> str:
@@ -310,5 +321,6 @@ def trace(promotion: Promotion) -> dict[str, Any]:
             }
             for place, unit in enumerate(promotion.candidates)
         ],
+        "notes": _notes(promotion.evidence),
         "paths": [path.to_dict() for path in promotion.paths[:_SHOWN_PATHS]],
     }

@@ -3,100 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pagerag.errors import InputError, MissingExtraError, SettingsError
 from pagerag.protocols import Reader, load, names
+from pagerag.read.base import AtOnceReader
 from pagerag.settings import Settings
 
-__all__ = ["best_local", "reader", "readers"]
+__all__ = ["AtOnceReader", "best_local", "reader", "readers"]
 
 
-def reader(name: str = "auto", settings: Settings | None = None, **options: Any) -> Reader:
-    """The reader of this name.
+def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
+    """Return the reader of this name, as ``settings`` describe it.
 
     ``evidence`` needs nothing; ``extractive`` is the small span reader of ``pagerag-models``;
     ``smollm2`` and ``gguf`` are local models; ``chat`` is any OpenAI-compatible endpoint; ``auto`` is the
-    best local one that is installed. Other names are looked up among installed entry points.
-    ``options`` go to the reader's constructor and win over ``settings``.
+    best local one that is installed. Other names are looked up among installed entry points, which are called
+    without arguments. To set more than settings can, make the reader by its own class.
     """
     settings = settings or Settings()
     if name == "auto":
         return best_local(settings)
     if name in _MADE:
-        return _MADE[name](settings, options)
+        return _MADE[name](settings)
     if name in names("reader"):
-        return load("reader", name)(**options)  # type: ignore[no-any-return]
+        made: Reader = load("reader", name)()
+        return made
     raise InputError(f"there is no reader named {name!r}; there are: {', '.join(readers())}")
 
 
 def readers() -> list[str]:
-    """Every name that ``reader`` knows."""
+    """Return every name that ``reader`` knows."""
     return sorted({*_MADE, *names("reader"), "auto"})
 
 
 def best_local(settings: Settings | None = None) -> Reader:
-    """The best reader that is installed and needs no endpoint: extractive, else SmolLM2, else evidence."""
+    """Return the best installed reader that needs no endpoint: extractive, else SmolLM2, else evidence."""
     for name in ("extractive", "smollm2"):
         try:
-            return _MADE[name](settings or Settings(), {})
+            return _MADE[name](settings or Settings())
         except MissingExtraError:
             continue
-    return _evidence(settings or Settings(), {})
+    return _evidence(settings or Settings())
 
 
-def _evidence(settings: Settings, options: dict[str, Any]) -> Reader:  # noqa: ARG001
+def _evidence(settings: Settings) -> Reader:  # noqa: ARG001
     from pagerag.read.evidence import EvidenceReader
 
-    return EvidenceReader(**options)
+    return EvidenceReader()
 
 
-def _chat(settings: Settings, options: dict[str, Any]) -> Reader:
+def _chat(settings: Settings) -> Reader:
     from pagerag._extras import need
     from pagerag.read.chat import ChatReader
 
     need("httpx", "httpx", "chat", "the chat reader")
-    return ChatReader(settings.chat, **options)
+    return ChatReader(settings.chat)
 
 
-def _gguf(settings: Settings, options: dict[str, Any]) -> Reader:
+def _gguf(settings: Settings) -> Reader:
     from pagerag._extras import need
     from pagerag.read.gguf import GgufReader
 
     need("xllamacpp", "xllamacpp", "gguf", "local gguf models")
-    path = options.pop("path", settings.gguf.path)
-    if not path:
+    local = settings.gguf
+    if not local.path:
         raise SettingsError("the gguf reader needs a model file: set gguf.path, or use the reader smollm2")
-    return GgufReader(path, **{**_gguf_options(settings), **options})
+    return GgufReader(
+        local.path,
+        context=local.context,
+        max_tokens=local.max_tokens,
+        threads=local.threads,
+        small=local.small,
+    )
 
 
-def _smollm2(settings: Settings, options: dict[str, Any]) -> Reader:
+def _smollm2(settings: Settings) -> Reader:
     from pagerag._extras import need
     from pagerag.read.gguf import SmolLM2Reader
 
     need("xllamacpp", "xllamacpp", "gguf", "local gguf models")
-    return SmolLM2Reader(**{**_gguf_options(settings), **options})
-
-
-def _gguf_options(settings: Settings) -> dict[str, Any]:
     local = settings.gguf
-    return {
-        "context": local.context,
-        "max_tokens": local.max_tokens,
-        "threads": local.threads,
-        "small": local.small,
-    }
+    return SmolLM2Reader(
+        context=local.context, max_tokens=local.max_tokens, threads=local.threads, small=local.small
+    )
 
 
-def _extractive(settings: Settings, options: dict[str, Any]) -> Reader:  # noqa: ARG001
+def _extractive(settings: Settings) -> Reader:  # noqa: ARG001
     from pagerag._extras import need
     from pagerag.read.extractive import extractive_reader
 
     need("pagerag_models", "pagerag-models", "models", "the extractive reader")
-    return extractive_reader(**options)
+    return extractive_reader()
 
 
-_MADE: dict[str, Callable[[Settings, dict[str, Any]], Reader]] = {
+_MADE: dict[str, Callable[[Settings], Reader]] = {
     "evidence": _evidence,
     "extractive": _extractive,
     "smollm2": _smollm2,

@@ -3,144 +3,145 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import queue
-import random
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Unpack
 
-from pagerag._extras import need
-from pagerag.errors import EndpointError, ReaderTimeoutError, SettingsError
-from pagerag.read.cache import ResponseCache, cache_key
-from pagerag.read.citations import answer_from
-from pagerag.read.endpoint import (
-    LARGEST_REPLY,
-    Completion,
-    TransientError,
-    chat_request,
-    event,
-    explain_status,
-    headers,
-    parse_completion,
+from pagerag._secrets import Secret
+from pagerag.endpoint.cache import ResponseCache, cache_key
+from pagerag.endpoint.client import Attempts, Endpoint
+from pagerag.endpoint.completions import Completion, Emit, chat_request, complete
+from pagerag.endpoint.retry import RetryPolicy
+from pagerag.errors import (
+    EndpointError,
+    EndpointTimeoutError,
+    ReaderEndpointError,
+    ReaderTimeoutError,
+    SettingsError,
 )
-from pagerag.read.loop import LoopThread
+from pagerag.protocols import ContextPreference
+from pagerag.read.citations import answer_from
 from pagerag.read.prompts import prompt
-from pagerag.read.retry import RETRIED_STATUS, RetryPolicy, retry_after
-from pagerag.settings import ChatSettings, Secret
+from pagerag.settings import ChatOptions, ChatSettings
 from pagerag.units import Answer, Candidate, State
 
 __all__ = ["ChatReader"]
 
-Emit = Callable[[str], None]
-
 
 class ChatReader:
-    """Reads through an OpenAI-compatible endpoint. Thread-safe; ``read`` and ``aread`` are one code path.
+    """Read through an OpenAI-compatible endpoint. Thread-safe; ``read`` and ``aread`` are one code path.
 
-    One question takes at most ``settings.deadline`` seconds, whatever the server does: connecting,
-    sending, silence, retries and the waits between them all count. It ends in an Answer or in an error of
-    ``pagerag.errors``: ReaderTimeoutError when the time is up, EndpointError when the endpoint refuses or
-    every try failed.
+    One question takes at most ``settings.deadline`` seconds, whatever the server does: building the prompt,
+    connecting, sending, silence, retries, the waits between them and reading the reply all count. It ends in
+    an Answer or in an error of ``pagerag.errors``: ReaderTimeoutError when the time is up,
+    ReaderEndpointError when the endpoint refuses or every try failed.
     """
 
     name = "chat"
-    prefers = "context"
+    prefers: ContextPreference = "context"
 
     def __init__(
         self,
         settings: ChatSettings | None = None,
         *,
         retry: RetryPolicy | None = None,
-        cache: ResponseCache | None = None,
+        response_cache: ResponseCache | None = None,
         small: bool = False,
-        **options: Any,
+        **options: Unpack[ChatOptions],
     ) -> None:
-        """``options`` are fields of ChatSettings: ``ChatReader(base_url=..., model=...)``."""
-        if isinstance(options.get("api_key"), str):
-            options["api_key"] = Secret(options["api_key"])
+        """Take ``settings`` with ``options`` (its fields) over them: ``ChatReader(base_url=..., model=...)``.
+
+        ``response_cache`` wins over the file that ``cache`` names. ``small`` asks in the few words that very
+        small models can follow.
+        """
+        changed: dict[str, Any] = dict(options)
+        if isinstance(changed.get("api_key"), str):
+            changed["api_key"] = Secret(changed["api_key"])
         try:
-            self.settings = replace(settings or ChatSettings(), **options)
+            self.settings = replace(settings or ChatSettings(), **changed)
         except TypeError as problem:
             raise SettingsError(f"unknown option of the chat reader: {problem}") from problem
         self.retry = retry or RetryPolicy(attempts=self.settings.attempts)
-        if cache is None and self.settings.cache:
-            cache = ResponseCache(self.settings.cache)
-        self.cache = cache
+        if response_cache is None and self.settings.cache:
+            response_cache = ResponseCache(self.settings.cache)
+        self.cache = response_cache
         self.small = small
         self._start()
 
     def _start(self) -> None:
-        self._threads = LoopThread()
+        self._endpoint = Endpoint.of(self.settings, self.retry)
         self._lock = threading.Lock()
         self._totals: dict[str, float] = {}
-        self._chance = random.Random()
-        self._client: Any = None
-        self._gate: asyncio.Semaphore | None = None
-        self._client_loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def identity(self) -> str:
+        """Everything that decides an answer besides the question and the context."""
+        s = self.settings
+        decides = [s.model, s.temperature, s.max_tokens, s.token_field, s.seed, s.extra, self.small]
+        return f"{self.name} {cache_key(s.base_url, {'settings': decides})[:12]}"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Ask the endpoint; blocks until the answer, an error, or the deadline."""
-        return self._threads.run(self._read(question, tuple(context), state, None))
+        with _reader_errors():
+            return self._endpoint.run(self._read(question, tuple(context), state, None))
 
     async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The same without blocking the caller's event loop."""
-        return await self._threads.arun(self._read(question, tuple(context), state, None))
+        """Ask the endpoint without blocking the caller's event loop."""
+        with _reader_errors():
+            return await self._endpoint.arun(self._read(question, tuple(context), state, None))
 
     def stream(
         self, question: str, context: Sequence[Candidate], *, state: State = "enough"
     ) -> Iterator[str | Answer]:
-        """Pieces of the reply as they come, then the Answer, whose text is the one that counts.
+        """Yield pieces of the reply as they come, then the Answer, whose text is the one that counts.
 
         A stream that breaks is tried again like any other request. What was shown is not repeated; when
         the second reply differs from it, only the final Answer tells.
         """
         pieces: queue.Queue[str | None] = queue.Queue()
-        future = self._threads.submit(self._read(question, tuple(context), state, pieces.put))
+        future = self._endpoint.submit(self._read(question, tuple(context), state, pieces.put))
         future.add_done_callback(lambda _: pieces.put(None))
         try:
             while (piece := pieces.get()) is not None:
                 yield piece
-            yield future.result()
+            with _reader_errors():
+                yield future.result()
         finally:
             future.cancel()
 
     async def astream(
         self, question: str, context: Sequence[Candidate], *, state: State = "enough"
     ) -> AsyncIterator[str | Answer]:
-        """``stream`` for async callers."""
+        """Yield what ``stream`` yields, for async callers."""
         here = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
 
         def emit(piece: str | None) -> None:
             here.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        future = self._threads.submit(self._read(question, tuple(context), state, emit))
+        future = self._endpoint.submit(self._read(question, tuple(context), state, emit))
         future.add_done_callback(lambda _: emit(None))
         try:
             while (piece := await pieces.get()) is not None:
                 yield piece
-            answer: Answer = await asyncio.wrap_future(future)
+            with _reader_errors():
+                answer: Answer = await asyncio.wrap_future(future)
             yield answer
         finally:
             future.cancel()
 
     def totals(self) -> dict[str, float]:
-        """Since this reader was made: questions, requests, retries, cache hits, tokens, cost, seconds."""
+        """Return questions, requests, retries, cache hits, tokens, cost and seconds of this reader so far."""
         with self._lock:
             return dict(self._totals)
 
     def close(self) -> None:
         """Close connections and cache; the reader opens them again when it is used again."""
-        if self._client is not None:
-            self._threads.run(self._client.aclose())
-        self._threads.close()
-        self._client = None
+        self._endpoint.close()
         if self.cache is not None:
             self.cache.close()
 
@@ -151,7 +152,7 @@ class ChatReader:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("settings", "retry", "cache", "small")}
+        return {"settings": self.settings, "retry": self.retry, "cache": self.cache, "small": self.small}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -164,116 +165,43 @@ class ChatReader:
         if not context:
             prompt(question, ())  # an empty question is the caller's mistake even then
             return Answer("", abstained=True, reader=self.name)
-        body = chat_request(self.settings, prompt(question, context, state=state, small=self.small))
-        completion = await self._completion(body, emit)
-        answer = answer_from(
+        # Prompts and replies are worked on in threads: one large document must not hold up the questions
+        # of others, which share this loop.
+        async with self._endpoint.within_deadline() as attempts:
+            body = await asyncio.to_thread(self._body, question, context, state)
+            completion = await self._completion(body, emit, attempts)
+            answer = await asyncio.to_thread(self._answer, completion, context, state, started)
+        self._add(answer.usage)
+        return answer
+
+    def _body(self, question: str, context: tuple[Candidate, ...], state: State) -> dict[str, Any]:
+        messages = prompt(question, context, state=state, small=self.small).messages
+        return chat_request(self.settings, messages)
+
+    def _answer(
+        self, completion: Completion, context: tuple[Candidate, ...], state: State, started: float
+    ) -> Answer:
+        return answer_from(
             completion.content,
             context,
             reader=f"{self.name}:{self.settings.model}",
             state=state,
             usage=self._usage(completion, time.monotonic() - started),
         )
-        self._add(answer.usage)
-        return answer
 
-    async def _completion(self, body: Mapping[str, Any], emit: Emit | None) -> Completion:
-        """The reply to ``body`` from the cache or the endpoint, within the deadline."""
+    async def _completion(self, body: Mapping[str, Any], emit: Emit | None, attempts: Attempts) -> Completion:
+        """Return the reply to ``body`` from the cache or the endpoint."""
+        if self.cache is None:
+            return await complete(self._endpoint, body, emit, attempts)
         key = cache_key(self.settings.base_url, body)
-        progress = Completion(attempts=0)
-        try:
-            async with asyncio.timeout(self.settings.deadline) as limit:
-                until = limit.when() or math.inf
-                if self.cache is not None:
-                    kept = await asyncio.to_thread(self.cache.get, key)
-                    if kept is not None:
-                        if emit is not None:
-                            emit(kept["content"])
-                        return Completion(**kept, attempts=0, cached=True)
-                async with self._client_and_gate() as client:
-                    completion = await self._with_retries(client, body, emit, progress, until)
-                if self.cache is not None:
-                    await asyncio.to_thread(self.cache.put, key, completion.to_dict())
-                return completion
-        except TimeoutError as problem:
-            last = f"; last problem: {progress.problems[-1]}" if progress.problems else ""
-            raise ReaderTimeoutError(
-                f"{self._place()} gave no answer within {self.settings.deadline:g} s "
-                f"({progress.attempts} tries{last}); raise chat.deadline if the model is merely slow"
-            ) from problem
-
-    async def _with_retries(
-        self, client: Any, body: Mapping[str, Any], emit: Emit | None, progress: Completion, until: float
-    ) -> Completion:
-        shown = _Shown(emit)
-        for attempt in range(1, self.retry.attempts + 1):
-            progress.attempts = attempt
-            try:
-                completion = await self._once(client, body, shown)
-            except TransientError as problem:
-                progress.problems.append(str(problem))
-                if attempt == self.retry.attempts:
-                    raise EndpointError(
-                        f"{self._place()} failed {attempt} times; the last time: {problem}"
-                    ) from problem
-                wait = self.retry.wait(attempt, problem.retry_after, self._chance)
-                if asyncio.get_running_loop().time() + wait >= until:
-                    raise TimeoutError from problem  # waiting would only end at the deadline: say so now
-                await asyncio.sleep(wait)
-            else:
-                completion.attempts = attempt
-                return completion
-        raise AssertionError  # pragma: no cover - attempts is at least 1
-
-    async def _once(self, client: Any, body: Mapping[str, Any], shown: _Shown) -> Completion:
-        httpx = need("httpx", "httpx", "chat", "the chat reader")
-        streaming = shown.emit is not None
-        if streaming:
-            body = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        url = f"{self.settings.base_url.rstrip('/')}/chat/completions"
-        try:
-            async with client.stream(
-                "POST", url, content=json.dumps(body).encode(), headers=headers(self.settings)
-            ) as response:
-                if response.status_code != 200:
-                    self._refuse(response, await _body(response))
-                kind = response.headers.get("content-type", "")
-                if streaming and "json" not in kind:
-                    return await _streamed(response, shown)
-                completion = parse_completion(await _body(response))
-                shown.add(completion.content)
-                return completion
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as problem:
-            raise SettingsError(
-                f"chat.base_url {self.settings.base_url!r} is no usable address ({problem}); "
-                "it should look like https://host/v1"
-            ) from problem
-        except httpx.TransportError as problem:
-            raise TransientError(f"{type(problem).__name__}: {problem}".rstrip(": ")) from problem
-
-    def _refuse(self, response: Any, data: bytes) -> None:
-        status = response.status_code
-        message = explain_status(status, data, self.settings)
-        if status in RETRIED_STATUS:
-            raise TransientError(message, retry_after(response.headers))
-        raise EndpointError(f"{self._place()} answered {message}")
-
-    @asynccontextmanager
-    async def _client_and_gate(self) -> AsyncIterator[Any]:
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client_loop is not loop:
-            httpx = need("httpx", "httpx", "chat", "the chat reader")
-            s = self.settings
-            self._client = httpx.AsyncClient(
-                timeout=httpx.Timeout(
-                    connect=s.connect_timeout, read=s.read_timeout, write=s.write_timeout, pool=None
-                ),
-                limits=httpx.Limits(max_connections=s.concurrency, max_keepalive_connections=s.concurrency),
-                follow_redirects=False,  # a redirect would carry the key to another host
-            )
-            self._gate, self._client_loop = asyncio.Semaphore(s.concurrency), loop
-        assert self._gate is not None  # noqa: S101 - set above, told to the type checker
-        async with self._gate:
-            yield self._client
+        kept = await asyncio.to_thread(self.cache.get, key)
+        if kept is not None:
+            if emit is not None:
+                emit(kept["content"])
+            return Completion(**kept, attempts=0, cached=True)
+        completion = await complete(self._endpoint, body, emit, attempts)
+        await asyncio.to_thread(self.cache.put, key, completion.to_dict())
+        return completion
 
     def _usage(self, completion: Completion, seconds: float) -> dict[str, Any]:
         tokens_in, tokens_out = completion.prompt_tokens, completion.completion_tokens
@@ -305,54 +233,13 @@ class ChatReader:
             for name, value in counts.items():
                 self._totals[name] = self._totals.get(name, 0) + value
 
-    def _place(self) -> str:
-        return f"the chat endpoint {urlsplit(self.settings.base_url).netloc or self.settings.base_url!r}"
 
-
-class _Shown:
-    """What a stream has shown so far, over all tries."""
-
-    def __init__(self, emit: Emit | None) -> None:
-        self.emit = emit
-        self._shown = ""
-        self._now = ""
-
-    def begin(self) -> None:
-        self._now = ""
-
-    def add(self, piece: str) -> None:
-        if self.emit is None or not piece:
-            return
-        self._now += piece
-        if len(self._now) > len(self._shown) and self._now.startswith(self._shown):
-            self.emit(self._now[len(self._shown) :])
-            self._shown = self._now
-
-
-async def _body(response: Any) -> bytes:
-    data = bytearray()
-    async for chunk in response.aiter_bytes():
-        data += chunk
-        if len(data) > LARGEST_REPLY:
-            raise EndpointError(f"the reply is larger than {LARGEST_REPLY} bytes; this is no chat endpoint")
-    return bytes(data)
-
-
-async def _streamed(response: Any, shown: _Shown) -> Completion:
-    completion = Completion()
-    shown.begin()
-    size = 0
-    async for line in response.aiter_lines():
-        size += len(line)
-        if size > LARGEST_REPLY:
-            raise EndpointError(f"the stream is larger than {LARGEST_REPLY} bytes; this is no chat endpoint")
-        piece = event(line, completion)
-        if piece is None:
-            break
-        shown.add(piece)
-    else:
-        if completion.finish is None:
-            raise TransientError("the stream ended before the reply did")
-    if not completion.content.strip():
-        raise TransientError("the stream held no text")
-    return completion
+@contextmanager
+def _reader_errors() -> Iterator[None]:
+    """Raise an endpoint's errors as the reader's own, which are what callers of a reader expect."""
+    try:
+        yield
+    except EndpointTimeoutError as problem:
+        raise ReaderTimeoutError(str(problem)) from problem
+    except EndpointError as problem:
+        raise ReaderEndpointError(str(problem), status=problem.status) from problem

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from pagerag._visible import composed
 from pagerag.read.prompts import DECLINE
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["Reply", "answer_from", "locate", "parse"]
 
+# Replies are written by others: every pattern here takes time linear in the text (tests/read/test_linear.py).
+# A run of spaces is entered at its first character alone (look-behind) and never given back (possessive).
 # [2], [2, 5], [2][5], [1-3], 【2】, [unit 2]
 _MARK = re.compile(
-    r"\s*[\[【]\s*((?:units?\s*)?\d{1,6}(?:\s*(?:,|;|and|-|–)\s*\d{1,6})*)\s*[\]】]",
+    r"(?<!\s)\s*+[\[【]\s*+((?:units?\s*+)?\d{1,6}(?:\s*+(?:,|;|and|-|–)\s*+\d{1,6})*+)\s*+[\]】]",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
+_DIGITS = re.compile(r"\d+")
+_RANGE = re.compile(r"(\d{1,6})\s*+[-–]\s*+(\d{1,6})")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _LEAD = re.compile(r"^(?:(?:the\s+)?(?:short\s+|final\s+)?answer(?:\s+is)?)\s*[:：]\s*", re.IGNORECASE)
 _DECLINED = re.compile(r"^\W*(?:not enough (?:evidence|information)|insufficient evidence)\b", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t]+")
+_BEFORE_STOP = re.compile(r"(?<!\s)\s++([.,;:!?])")
+_WORD = re.compile(r"\w+")
 _LONGEST_RANGE = 50
+_MOST_NUMBERS = 1_000
+"""Cited numbers that are looked at; no context has so many units that are cited together."""
+_MOST_WORDS, _LONGEST_WORDS = 60, 600
+"""A longer answer is no quotation, and is not looked for in the units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,8 @@ class Reply:
 def parse(reply: str, context: Sequence[Candidate]) -> Reply:
     """Take ``reply`` apart. A cited number that names no unit of the context is rejected, not guessed."""
     said = _THOUGHT.sub("", reply).strip()
-    numbers = list(dict.fromkeys(n for mark in _MARK.finditer(said) for n in _numbers(mark[1])))
+    cited = (n for mark in _MARK.finditer(said) for n in _numbers(mark[1]))
+    numbers = list(dict.fromkeys(islice(cited, _MOST_NUMBERS)))
     words = _tidy(_MARK.sub("", said))
     declined = bool(_DECLINED.match(words)) or words.upper().startswith(DECLINE)
     valid = [n for n in numbers if 1 <= n <= len(context)]
@@ -46,13 +58,13 @@ def parse(reply: str, context: Sequence[Candidate]) -> Reply:
     return Reply(
         text="" if declined else words,
         citations=citations,
-        rejected=tuple(n for n in numbers if n not in set(valid)),
+        rejected=tuple(n for n in numbers if not 1 <= n <= len(context)),
         declined=declined,
     )
 
 
 def locate(answer: str, context: Sequence[Candidate], *, most: int = 3) -> tuple[Citation, ...]:
-    """The units that literally hold ``answer``, in context order: citations for a reader that gave none.
+    """Return the units that literally hold ``answer``, in context order, for a reader that gave no citations.
 
     Of "Frankfurt, Germany" the part before the comma is looked for when no unit holds the whole.
     """
@@ -78,7 +90,7 @@ def answer_from(
     usage: Mapping[str, Any],
     strict: bool = False,
 ) -> Answer:
-    """A model's reply as an Answer: citations checked, or located where the model gave none.
+    """Return a model's reply as an Answer: citations checked, or located where the model gave none.
 
     ``strict`` is for models too weak to say that they do not know: with state ``insufficient`` their
     words count only when they stand in the context.
@@ -109,30 +121,32 @@ def _cite(number: int, unit: Candidate, answer: str) -> Citation:
 
 
 def _find(answer: str, text: str) -> tuple[int, int] | None:
-    """Where ``answer`` stands in ``text``, by whole words, whatever the case and the spaces."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", answer))
-    if not words:
+    """Return where ``answer`` stands in ``text``, by whole words, whatever the case and the spaces."""
+    if len(answer) > _LONGEST_WORDS:
+        return None
+    words = _WORD.findall(composed(answer))
+    if not words or len(words) > _MOST_WORDS:
         return None
     pattern = r"(?<!\w)" + r"\W{1,3}".join(map(re.escape, words)) + r"(?!\w)"
     hit = re.search(pattern, text, re.IGNORECASE)
     return None if hit is None else hit.span()
 
 
-def _numbers(mark: str) -> list[int]:
-    spread = _RANGE.sub(_spell_out, mark)
-    return [int(n) for n in re.findall(r"\d+", spread)]
-
-
-def _spell_out(found: re.Match[str]) -> str:
-    first, last = int(found[1]), int(found[2])
-    if first > last or last - first > _LONGEST_RANGE:
-        return f"{first},{last}"
-    return ",".join(map(str, range(first, last + 1)))
+def _numbers(mark: str) -> Iterator[int]:
+    """Yield the numbers in a mark, ranges spelled out."""
+    spread = _RANGE.finditer(mark)
+    at = 0
+    for found in spread:
+        yield from map(int, _DIGITS.findall(mark[at : found.start()]))
+        first, last = int(found[1]), int(found[2])
+        yield from range(first, last + 1) if first <= last <= first + _LONGEST_RANGE else (first, last)
+        at = found.end()
+    yield from map(int, _DIGITS.findall(mark[at:]))
 
 
 def _tidy(words: str) -> str:
-    words = re.sub(r"[ \t]+", " ", words)
-    words = re.sub(r"\s+([.,;:!?])", r"\1", words).strip()
+    words = _BLANKS.sub(" ", words)
+    words = _BEFORE_STOP.sub(r"\1", words).strip()
     words = _LEAD.sub("", words).strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'*":
         words = words.strip(words[0]).strip()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import title_keys
@@ -22,8 +23,8 @@ Date = tuple[int, int, int]
 """Year, month, day; 0 where the text does not tell."""
 
 _MONTHS = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
 ]  # fmt: skip
 _MONTH = "|".join(_MONTHS)
 _DATE = re.compile(
@@ -40,7 +41,9 @@ _ASKS = re.compile(
     rf"^(?P<head>.*?\b(?P<how>{_WORDS})\b(?: than the other)?)[,:]?\s+(?P<options>.+?\s+or\s+.+?)\s*\??\s*$",
     re.IGNORECASE,
 )
-_OR = re.compile(r"\s+or\s+")
+_OR = re.compile(r" or ")
+_LONGEST_QUESTION = 400  # characters; the pattern above takes time cubic in them
+_MOST_SPLITS = 8
 _PROPERTIES = (
     ("life", re.compile(r"\b(?:lived|lives|life)\b")),
     ("birth", re.compile(r"\b(?:born|birth|older|younger|oldest|youngest)\b")),
@@ -48,13 +51,13 @@ _PROPERTIES = (
     (
         "start",
         re.compile(
-            r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created|built"
-            r"|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
+            r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created"
+            r"|built|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
         ),
     ),
 )
 _ROLES = {
-    "director": re.compile(r"directed(?: and [\w-]+)* by |director |filmmaker ", re.IGNORECASE),
+    "director": re.compile(r"directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker ", re.IGNORECASE),
     "performer": re.compile(
         r"(?:performed|recorded|sung|written and recorded) by |by |singer |band ", re.IGNORECASE
     ),
@@ -66,6 +69,7 @@ _BEGUN = re.compile(
     re.IGNORECASE,
 )
 _BRACKET = re.compile(r"\(([^()]{3,160})\)")
+_END_BRACKET = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
 _DASH = re.compile(r"[-\u2013\u2014]")
 
 
@@ -78,8 +82,9 @@ class Comparison:
 
 
 def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
-    """What the dates in ``context`` say to a question that compares two; None where they say nothing."""
-    asks = _ASKS.match(question.strip())
+    """Return what the dates in ``context`` decide for a question that compares two; None for nothing."""
+    asked = " ".join(question.split())
+    asks = _ASKS.match(asked) if len(asked) <= _LONGEST_QUESTION else None
     if asks is None:
         return None
     head, how = asks["head"].lower(), asks["how"].lower()
@@ -89,7 +94,7 @@ def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
     role = next((role for role in _ROLES if re.search(rf"\b{role}s?\b", head)), None)
     if role is not None and wanted == "start":
         role = None
-    for place in _OR.finditer(asks["options"]):
+    for place in islice(_OR.finditer(asks["options"]), _MOST_SPLITS):
         options = (asks["options"][: place.start()], asks["options"][place.end() :])
         one, two = (_value(option, options, context, wanted, role) for option in options)
         if one is None or two is None:
@@ -105,7 +110,7 @@ def compare(question: str, context: Sequence[Candidate]) -> Comparison | None:
 
 
 def dates(text: str) -> Iterator[tuple[int, Date]]:
-    """The dates of ``text`` with where they start, in order."""
+    """Yield the dates of ``text`` with where they start, in order."""
     for match in _DATE.finditer(text):
         number = next(n for n in "1234" if match[f"y{n}"])
         month = match[f"m{number}"] if number in "123" else None
@@ -127,7 +132,7 @@ def _order(one: Date, two: Date) -> int:
 def _value(
     option: str, options: Sequence[str], context: Sequence[Candidate], wanted: str, role: str | None
 ) -> tuple[Date, tuple[int, ...]] | None:
-    """The date that counts for ``option``, and the units it was read from."""
+    """Return the date that counts for ``option``, and the units it was read from."""
     own = _units_of(option, context)
     if not own:
         return None
@@ -142,7 +147,7 @@ def _value(
 
 
 def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
-    """The units of the document called ``name``, or, if none is, those that open with it."""
+    """Return the units of the document called ``name``, or, if none is, those that open with it."""
     key = name_key(name)
     if not key:
         return []
@@ -155,7 +160,7 @@ def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
 def _people(
     film: Sequence[int], options: Sequence[str], context: Sequence[Candidate], cue: re.Pattern[str]
 ) -> Iterator[tuple[list[int], int]]:
-    """The documents that the film's units name in the role, best cued first, each with the unit that names it."""
+    """Yield the documents that the film's units name in the role, best cued first, with the naming unit."""
     shown = {name_key(option) for option in options}
     found: list[tuple[int, int, str]] = []
     for place in film:
@@ -164,7 +169,7 @@ def _people(
         after = cued.end() if cued is not None else 0
         for unit in context:
             title = unit.title or ""
-            base = re.sub(r"\s*\([^)]*\)$", "", title)
+            base = _END_BRACKET.sub("", title)
             at = text.lower().find(base.lower()) if base else -1
             if at >= 0 and name_key(base) not in shown:
                 found.append((abs(at - after) if cued is not None else 1_000 + at, place, title))
@@ -173,7 +178,7 @@ def _people(
 
 
 def _read(units: Sequence[int], context: Sequence[Candidate], wanted: str) -> tuple[Date, int] | None:
-    """The first of ``units`` that tells the date, and the date."""
+    """Return the first of ``units`` that tells the date, and the date."""
     if wanted == "start":
         # a date with a word that says what it is goes before any other
         for told in (_founded, _first_date):
@@ -195,7 +200,7 @@ def _read(units: Sequence[int], context: Sequence[Candidate], wanted: str) -> tu
 
 
 def _founded(text: str) -> Date | None:
-    """The date after a word that says how something came into the world."""
+    """Return the date after a word that says how something came into the world."""
     for match in _BEGUN.finditer(text):
         near = next(dates(text[match.end() : match.end() + 60]), None)
         if near is not None:
@@ -209,7 +214,7 @@ def _first_date(text: str) -> Date | None:
 
 
 def _life(text: str) -> tuple[Date | None, Date | None]:
-    """Birth and death, from "(3 March 1926 - 7 March 2012)" or from the words."""
+    """Return birth and death, from "(3 March 1926 - 7 March 2012)" or from the words."""
     born, died = _after(text, r"\bborn\b"), _after(text, r"\b(?:died|death)\b")
     for match in _BRACKET.finditer(text[:400]):
         inside = match.group(1)
@@ -227,7 +232,7 @@ def _life(text: str) -> tuple[Date | None, Date | None]:
 
 
 def _after(text: str, word: str) -> Date | None:
-    """The date that follows ``word`` in the same clause."""
+    """Return the date that follows ``word`` in the same clause."""
     for match in re.finditer(word, text, re.IGNORECASE):
         clause = re.split(r"[;)]|(?<=[a-z]{3})\.\s", text[match.end() : match.end() + 90])[0]
         near = next(dates(clause), None)

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pagerag._readers import AtOnce
+from pagerag.protocols import ContextPreference
+from pagerag.read.base import AtOnceReader, bounded
 from pagerag.text import Analyzer, read_question, tokenize
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Citation, State
@@ -15,23 +16,25 @@ from pagerag.units import Answer, Candidate, Citation, State
 __all__ = ["EvidenceReader", "condensed"]
 
 _ANALYZER = Analyzer()
+_LONGEST_UNIT, _LONGEST_CONTEXT = 60_000, 300_000  # characters; a passage has some 1,000
 _AS_GOOD = 0.5  # the share of the best score at which a second sentence is quoted too
 _FLAG_OF = {"date": 2, "number": 4}  # the bits of Analysis.flags: holds a year, holds a number
 
 
-class EvidenceReader(AtOnce):
-    """Quotes the best sentences of each unit, with its number: one, or two where the second is as good.
+class EvidenceReader(AtOnceReader):
+    """Quote the best sentences of each unit, with its number: one, or two where the second is as good.
 
     A unit of one sentence is quoted whole. From a longer unit come the sentences that share most with
     the question and with the other units, rare words counting more. With state ``insufficient`` it
-    abstains and cites the nearest sentences. Deterministic; never calls a model.
+    abstains and cites the nearest sentences. Deterministic; never calls a model. Of a unit its first 60,000
+    characters are read, of a context 300,000.
     """
 
     name = "evidence"
-    prefers = "core"
+    prefers: ContextPreference = "core"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The supporting sentences of ``context``."""
+        """Return the supporting sentences of ``context``."""
         citations = tuple(
             Citation(number, unit.id, start, end, unit.text[start:end])
             for number, (unit, spans) in enumerate(
@@ -42,11 +45,11 @@ class EvidenceReader(AtOnce):
         if state == "insufficient" or not citations:
             return Answer("", citations, abstained=True, reader=self.name)
         text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
-        return Answer(text, citations, reader=self.name)
+        return Answer(text, citations, reader=self.name, quotes=True)
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
-    """The units with only their best sentences, for readers that lose themselves in more."""
+    """Return the units with only their best sentences, for readers that lose themselves in more."""
     return [
         replace(unit, text=" ".join(unit.text[start:end] for start, end in spans)) if spans else unit
         for unit, spans in zip(context, _best_sentences(question, context), strict=True)
@@ -54,13 +57,14 @@ def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tuple[int, int]]]:
-    """The spans of the best sentences of each unit, in reading order; headings are no sentences.
+    """Return the spans of the best sentences of each unit, in reading order; headings are no sentences.
 
     Question words count by their rarity in the context, words shared with other units half as much; a
     sentence that speaks of what is asked (born, died, directed…), or that holds the year or number that is
     asked for, is worth two rare words more.
     """
     asked = read_question(question)
+    context = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
     analyses = [_ANALYZER.analyze(unit.text) for unit in context]
     words = [[set(sentence) for sentence in analysis.tokens] for analysis in analyses]
     count = sum(map(len, words))

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._readers import AtOnce
 from pagerag.errors import InputError
 from pagerag.models.decode import (
     KINDS,
@@ -23,6 +22,8 @@ from pagerag.models.decode import (
 )
 from pagerag.models.files import Model
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
+from pagerag.protocols import ContextPreference
+from pagerag.read.base import AtOnceReader, bounded
 from pagerag.read.dates import compare
 from pagerag.units import Answer, Candidate, Citation, State
 
@@ -31,6 +32,8 @@ __all__ = ["ExtractiveReader", "extractive_reader"]
 QUESTION_CAP, TITLE_CAP = 80, 20
 PIECE, STRIDE = 400, 340
 """A longer unit is read in overlapping pieces of so many tokens."""
+LONGEST_UNIT, LONGEST_CONTEXT = 60_000, 200_000
+"""Characters that are read of one unit and of all; a passage has some 1,000."""
 SPANS = 24
 """Spans that are looked at in each window."""
 COMPARED = 0.95
@@ -57,23 +60,24 @@ class _Guess:
     citations: tuple[Citation, ...]
 
 
-class ExtractiveReader(AtOnce):
-    """Answers with words of the context, and says where they stand.
+class ExtractiveReader(AtOnceReader):
+    """Answer with words of the context, and say where they stand.
 
     The first citation is the span's unit with character offsets (a span of the title cites the unit of
     that document which supports most, without offsets); yes and no cite the units that support them.
     A question that compares the dates of two is decided by the dates (``compare.py``) and cites their units.
     Text in the context is never obeyed: there is nothing that could obey it. ``confidence`` is the
     calibrated probability that the answer is right, and for an abstention the probability that the
-    context holds no answer. A context longer than one window is read in several.
+    context holds no answer. A context longer than one window is read in several, up to 60,000 characters of a
+    unit and 200,000 of all units.
 
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
-    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it always answers, unless
-    ``none_threshold`` is given too.
+    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it
+    always answers, unless ``none_threshold`` is given too.
     """
 
     name = "extractive"
-    prefers = "filled"
+    prefers: ContextPreference = "context"
 
     def __init__(
         self,
@@ -94,13 +98,21 @@ class ExtractiveReader(AtOnce):
                 raise InputError(f"{name} is {value}; it must be between 0 and 1")
         self.none_threshold, self.least_confidence = float(given), least_confidence
         self.longest = longest
-        self.identity = f"{self.name} {self._model.digest[:12]} {given} {least_confidence} {longest} dates"
+
+    @property
+    def identity(self) -> str:
+        """Everything that decides an answer besides the question and the context."""
+        return (
+            f"{self.name} {self._model.digest[:12]} {self.none_threshold} {self.least_confidence} "
+            f"{self.longest} dates"
+        )
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The best answer that ``context`` holds, or an abstention."""
+        """Return the best answer that ``context`` holds, or an abstention."""
         if not question.strip():
             raise InputError("the question is empty")
         began = time.perf_counter()
+        context = bounded(context, unit=LONGEST_UNIT, total=LONGEST_CONTEXT)
         decided = compare(question, context)
         if decided is not None:
             cited = tuple(_cite(context, unit, None) for unit in decided.units)
@@ -120,7 +132,7 @@ class ExtractiveReader(AtOnce):
 
     def _guesses(self, question: str, context: Sequence[Candidate]) -> tuple[list[_Guess], int]:
         """One guess per window, and how many tokens were read."""
-        texts = [question, *(u.title or "" for u in context), *(u.text for u in context)]
+        texts = [question[:LONGEST_UNIT], *(u.title or "" for u in context), *(u.text for u in context)]
         encoded = self._model.tokens(texts)
         asked = encoded[0][0][:QUESTION_CAP]
         titles = encoded[1 : 1 + len(context)]
@@ -208,7 +220,7 @@ def _starts(length: int) -> range:
 
 
 def _cut(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
-    """The span without loose punctuation at its ends, and its place."""
+    """Return the span without loose punctuation at its ends, and its place."""
     while start < end and (text[start].isspace() or text[start] in ",;:"):
         start += 1
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:"):
@@ -227,7 +239,7 @@ def _cite(
 def _supporting(
     logits: NDArray[np.float32], packed: Packed, pieces: Sequence[_Piece], context: Sequence[Candidate]
 ) -> tuple[Citation, ...]:
-    """The units that a yes or a no rests on, best first; the best one at least."""
+    """Return the units that a yes or a no rests on, best first; the best one at least."""
     order = np.argsort(-logits, kind="stable")
     chosen = [int(i) for i in order if logits[i] > 0] or [int(order[0])]
     units = list(dict.fromkeys(pieces[packed.units[i]].unit for i in chosen))

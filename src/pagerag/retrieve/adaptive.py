@@ -7,7 +7,8 @@ passage, not in the question). The follow-up reads what was found:
 1. *start*: hybrid search for the question, and the documents whose titles the question names;
 2. *follow*, a bounded number of rounds: from the passages that rank best so far, the documents whose
    titles they name, and the passages nearest to question ⊕ passage;
-3. *rank*: each passage by how it matches the question and how the others lead to it (``paths``), by
+3. *rank*: each passage by how it matches the question and how the others lead to it
+(``candidate_features``), by
    two small forests trained on train files.
 
 The result is an ordinary Pool: promotion has the last word.
@@ -25,20 +26,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.errors import InputError, StoreError
-from pagerag.promotion import Promoter, Promotion
+from pagerag.errors import InputError
 from pagerag.promotion.trees import Trees
-from pagerag.protocols import Encoder
-from pagerag.retrieve.corpus import Searcher
-from pagerag.retrieve.names import Reading, hashed_names
-from pagerag.retrieve.paths import Asked, Passage, Readings, Table
-from pagerag.retrieve.views import Key, Names, view_of
-from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.protocols import Corpus, Encoder, Snapshot
+from pagerag.retrieve.candidate_features import (
+    FeatureTable,
+    PassageCache,
+    PassageReading,
+    QuestionReading,
+)
+from pagerag.retrieve.fusion import fuse_hits
 from pagerag.text.entities import extract_entities
+from pagerag.text.names import NameReading, numbered_names
 from pagerag.text.tokens import all_words
-from pagerag.units import Candidate, Mode, Pool
+from pagerag.units import Candidate, Hit, Pool
 
-__all__ = ["AdaptiveRetriever", "Limits", "promote_adaptively"]
+__all__ = ["AdaptiveRetriever", "Frontier", "Limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a passage came into the pool: by ``search`` for the question, by ``title``, ``words`` or
-    ``nearness``; in which round (0 is the first search); from which passage (None: from the question); by which name."""
+    """How a passage came into the pool.
+
+    By ``search`` for the question, by ``title``, ``words`` or ``nearness``; in which round (0 is the first
+    search); from which passage (None: from the question); by which name.
+    """
 
     by: Literal["search", "title", "words", "nearness"]
     round: int = 0
@@ -84,7 +90,7 @@ class Step:
     name: Callable[[], str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         told: dict[str, Any] = {"by": self.by}
         if self.seed is not None:
             told["from"] = self.seed
@@ -93,50 +99,52 @@ class Step:
         return told
 
 
-_Named = tuple[str | None, Reading, tuple[NDArray[np.int64], NDArray[np.intp]]]
+_READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
+
+_Named = tuple[str | None, NameReading, tuple[NDArray[np.int64], NDArray[np.intp]]]
 """A passage's id (None: the question), its reading, and the numbers and places of its names."""
 
 
 class Frontier:
-    """The pool of one question while it grows."""
+    """The pool of one question while it grows; all that it asks comes from one snapshot of the corpus."""
 
     def __init__(
         self,
         question: str,
         vector: NDArray[np.float32] | None,
-        searcher: Searcher,
+        corpus: Snapshot,
         limits: Limits,
-        readings: Readings | None = None,
+        readings: PassageCache | None = None,
     ) -> None:
         self.question, self.vector = question, vector
-        self.readings = readings or Readings()
-        self.view, self.limits = view_of(searcher), limits
-        self.passages: dict[str, Passage] = {}
+        self.readings = readings or PassageCache()
+        self.corpus, self.limits = corpus, limits
+        self.passages: dict[str, PassageReading] = {}
         self.steps: dict[str, Step] = {}
         self.round = 0
-        self._held: set[Key] = set()
+        self._held: set[int] = set()
         self._looked_up = np.empty(0, dtype=np.int64)
         self._followed: set[str] = set()
-        self.fused: Mapping[Key, float] = {}
-        self._lexical: dict[Key, float] = {}
+        self.fused: Mapping[int, float] = {}
+        self._lexical: dict[int, float] = {}
         self._start()
 
     def _start(self) -> None:
-        limits, view = self.limits, self.view
-        words = view.rank_text(self.question, limits.depth)
-        rankings = [words]
+        limits, corpus = self.limits, self.corpus
+        words = corpus.rank_text(self.question, limits.depth)
+        rankings: list[Sequence[Hit]] = [words]
         if self.vector is not None:
-            rankings += view.rank_vectors(self.vector[None, :], limits.depth)
+            rankings += corpus.rank_vectors(self.vector[None, :], limits.depth)
         self._lexical = dict(words)
-        self.fused = reciprocal_rank_fusion([[key for key, _ in ranking] for ranking in rankings])
-        asked = Asked.of(self.question, self.vector, ())
+        self.fused = fuse_hits(rankings)
+        asked = QuestionReading.of(self.question, self.vector, ())
         first = [(key, Step("search")) for key in list(self.fused)[: limits.first]]
         units = self._take(
-            [*first, *self._titled([(None, asked.reading, hashed_names([asked.reading]).of(0))])[0]]
+            [*first, *self._titled([(None, asked.reading, numbered_names([asked.reading]).of(0))])[0]]
         )
-        self.asked = Asked.of(self.question, self.vector, tuple(self.passages.values()))
+        self.asked = QuestionReading.of(self.question, self.vector, tuple(self.passages.values()))
         most = max(self.fused.values(), default=0.0), max(self._lexical.values(), default=0.0)
-        self.table = Table(self.asked, *most)
+        self.table = FeatureTable(self.asked, *most)
         self._enter(units)
 
     def follow(self, own: NDArray[np.float32]) -> bool:
@@ -159,7 +167,7 @@ class Frontier:
         )
         best_seeds = [seed for rank, seed in seeds if rank < self.limits.joined]
         near, worded = self._near(best_seeds), self._worded(best_seeds)
-        found: list[tuple[Key, Step]] = []
+        found: list[tuple[int, Step]] = []
         for (_, seed), titled in zip(seeds, named, strict=True):
             found += titled
             found += near.get(seed.unit.id, ())
@@ -168,80 +176,77 @@ class Frontier:
         self._enter(taken)
         return bool(taken)
 
-    def _near(self, seeds: Sequence[Passage]) -> dict[str, list[tuple[Key, Step]]]:
+    def _near(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
         """For each seed the passages nearest to question ⊕ seed."""
         usable = [seed for seed in seeds if self.vector is not None and seed.unit.vector is not None]
         if not usable:
             return {}
         joined = np.stack([self.vector + seed.unit.vector for seed in usable])  # type: ignore[operator]
-        rankings = self.view.rank_vectors(joined, self.limits.near + 1)
+        rankings = self.corpus.rank_vectors(joined, self.limits.near + 1)
         return {
             seed.unit.id: [(key, Step("nearness", self.round, seed.unit.id)) for key, _ in ranking]
             for seed, ranking in zip(usable, rankings, strict=True)
         }
 
-    def _worded(self, seeds: Sequence[Passage]) -> dict[str, list[tuple[Key, Step]]]:
+    def _worded(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
         """For each seed the passages that hold the words of a name in it, and of what it leaves open."""
         limits = self.limits
         if not limits.worded or not limits.found:
             return {}
         chosen = [(seed, name) for seed in seeds for name in self._open_names(seed)[: limits.worded]]
-        pairs = [
-            (name, " ".join(sorted(self.asked.terms - seed.terms - seed.title_terms)))
-            for seed, name in chosen
-        ]
-        found: dict[str, list[tuple[Key, Step]]] = {}
-        for (seed, name), hits in zip(chosen, self.view.rank_pairs(pairs, limits.found), strict=True):
+        found: dict[str, list[tuple[int, Step]]] = {}
+        for seed, name in chosen:
+            left_open = " ".join(sorted(self.asked.terms - seed.terms - seed.title_terms))
+            hits = self.corpus.rank_text(f"{name} {left_open}", limits.found)
             step = Step("words", self.round, seed.unit.id, partial(str, name))
             found.setdefault(seed.unit.id, []).extend((key, step) for key, _ in hits)
         return found
 
-    def _open_names(self, seed: Passage) -> list[str]:
+    def _open_names(self, seed: PassageReading) -> list[str]:
         """Names in a passage that are neither the question's nor its own, those near a cue first."""
         known = {*self.asked.reading.names, *seed.keys}
         cues = [place for place, relation in seed.reading.cues if relation in self.asked.cues]
         names: dict[str, int] = {}
-        for name in extract_entities(seed.unit.text):
+        for name in extract_entities(seed.unit.text[:_READ_FOR_NAMES]):
             key = " ".join(all_words(name))
             if key and key not in known and not key[0].isdigit():
                 place = seed.reading.names.get(key, seed.reading.length)
                 names.setdefault(key, min((abs(place - cue) for cue in cues), default=seed.reading.length))
         return sorted(names, key=lambda key: names[key])
 
-    def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[Key, Step]]]:
+    def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[int, Step]]]:
         """For each reading the passages of documents whose titles it names; a name is looked up once."""
-        result: list[list[tuple[Key, Step]]] = [[] for _ in groups]
+        result: list[list[tuple[int, Step]]] = [[] for _ in groups]
         if not groups or not self.limits.named:
             return result
-        hashes, starts = (np.concatenate(c) for c in zip(*(names for _, _, names in groups), strict=True))
+        numbers, starts = (np.concatenate(c) for c in zip(*(names for _, _, names in groups), strict=True))
         owner = np.repeat(np.arange(len(groups)), [len(names[0]) for _, _, names in groups])
-        new = np.zeros(len(hashes), dtype=bool)
-        new[np.unique(hashes, return_index=True)[1]] = True
-        new &= ~np.isin(hashes, self._looked_up)
-        hashes, starts, owner = hashes[new], starts[new], owner[new]
-        self._looked_up = np.concatenate([self._looked_up, hashes])
+        new = np.zeros(len(numbers), dtype=bool)
+        new[np.unique(numbers, return_index=True)[1]] = True
+        new &= ~np.isin(numbers, self._looked_up)
+        numbers, starts, owner = numbers[new], starts[new], owner[new]
+        self._looked_up = np.concatenate([self._looked_up, numbers])
 
         def spelled(place: int) -> str:
-            reading: Reading = groups[owner[place]][1]
-            return reading.spelled(int(hashes[place]), int(starts[place]))
+            reading: NameReading = groups[owner[place]][1]
+            return reading.spelled(int(numbers[place]), int(starts[place]))
 
-        names = Names(hashes, lambda: list(map(spelled, range(len(hashes)))))
-        found = self.view.rank_names(names, self.limits.named)
+        found = self.corpus.rank_names(numbers, self.limits.named)
         for place in sorted(found):
             step = Step("title", self.round, groups[owner[place]][0], partial(spelled, place))
             result[owner[place]] += [(key, step) for key in found[place]]
         return result
 
-    def _take(self, found: Iterable[tuple[Key, Step]]) -> list[tuple[Key, Passage]]:
+    def _take(self, found: Iterable[tuple[int, Step]]) -> list[tuple[int, PassageReading]]:
         """Read the units that are not in the pool yet, as many as it may hold."""
-        steps: dict[Key, Step] = {}
+        steps: dict[int, Step] = {}
         for key, step in found:
             if len(self.passages) + len(steps) >= self.limits.most:
                 break
             if key not in self._held:
                 steps.setdefault(key, step)
         taken = []
-        for (key, step), unit in zip(steps.items(), self.view.units(list(steps)), strict=True):
+        for (key, step), unit in zip(steps.items(), self.corpus.units(list(steps)), strict=True):
             self._held.add(key)
             if unit.id not in self.passages:
                 passage = self.passages[unit.id] = self.readings.of(unit)
@@ -249,20 +254,20 @@ class Frontier:
                 taken.append((key, passage))
         return taken
 
-    def _enter(self, taken: Iterable[tuple[Key, Passage]]) -> None:
+    def _enter(self, taken: Iterable[tuple[int, PassageReading]]) -> None:
         for key, passage in taken:
             self.table.add(passage, self.fused.get(key, 0.0), self._lexical.get(key, 0.0))
 
     def direct(self) -> NDArray[np.float32]:
-        """The direct features of the pool, in pool order."""
+        """Return the direct features of the pool, in pool order."""
         return self.table.direct()
 
     def links(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The link features of the pool, in pool order."""
+        """Return the link features of the pool, in pool order."""
         return self.table.links(own)
 
     def rounds(self, units: Iterable[Candidate]) -> list[dict[str, Any]]:
-        """What each round found of these units, and how: the trace of the pool."""
+        """Return what each round found of these units, and how: the trace of the pool."""
         kept = [unit.id for unit in units]
         return [
             {
@@ -280,94 +285,54 @@ class Frontier:
 
 @lru_cache(maxsize=1)
 def rankers() -> tuple[Trees, Trees]:
-    """The two rankers that come with the package: by direct features, and by all of them."""
+    """Return the two rankers that come with the package: by direct features, and by all of them."""
     file = files("pagerag.retrieve").joinpath("data", "adaptive.npz")
     with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
         return Trees.from_arrays("direct", arrays), Trees.from_arrays("linked", arrays)
 
 
 def probability(ranker: Trees, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The ranker's probability that each row's passage belongs to the evidence."""
+    """Return the ranker's probability that each row's passage belongs to the evidence."""
     return (1.0 / (1.0 + np.exp(-ranker.log_odds(rows).astype(np.float64)))).astype(np.float32)
 
 
 class AdaptiveRetriever:
-    """A retriever that follows what it finds. Any ``Searcher`` will do: a store, or a MemoryCorpus.
+    """A retriever that follows what it finds in a corpus.
 
-    ``encoder`` must be the one the searcher's vectors come from; without one, search is lexical and by
-    title alone. The pool's scores are the ranker's probabilities that a passage belongs to the evidence.
+    ``encoder`` must be the one that the vectors of the corpus come from, and is the corpus's own unless
+    given; without one, search is lexical and by title alone. The pool's scores are the ranker's
+    probabilities that a passage belongs to the evidence.
     """
 
     def __init__(
-        self, searcher: Searcher, encoder: Encoder | None = None, *, limits: Limits | None = None
+        self, corpus: Corpus, encoder: Encoder | None = None, *, limits: Limits | None = None
     ) -> None:
-        self.searcher = searcher
-        self.encoder: Encoder | None = encoder if encoder is not None else getattr(searcher, "encoder", None)
+        self.corpus = corpus
+        self.encoder: Encoder | None = encoder if encoder is not None else corpus.encoder
         self.limits = limits or Limits()
-        self._readings = Readings()
+        self._readings = PassageCache()
         self.name = f"adaptive:{self.encoder.name if self.encoder is not None else 'lexical'}"
 
-    def start(self, question: str, k: int = 20) -> Pool:
-        """The pool before any follow-up: the ``k`` best of the fused rankings."""
-        frontier = self._frontier(question, replace(self.limits, first=max(k, 1)))
-        best = list(frontier.fused.items())[: max(k, 0)]
-        units = frontier.view.units([key for key, _ in best])
-        chosen = tuple(replace(unit, score=score) for unit, (_, score) in zip(units, best, strict=True))
-        return Pool(question, chosen, vector=frontier.vector, origin=f"{self.name}:start")
-
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """At most ``k`` passages of the grown pool, best first."""
-        try:
-            return self._retrieve(question, k)
-        except StoreError:
-            # The version that this question read may have been cleaned away by a writer meanwhile.
-            look_again = getattr(self.searcher, "look_again", None)
-            if look_again is None:
-                raise
-            look_again()
-            return self._retrieve(question, k)
-
-    def _retrieve(self, question: str, k: int) -> Pool:
-        frontier = self._frontier(question, self.limits)
-        scores = _ranked(frontier)
+        """Return at most ``k`` passages of the grown pool, best first."""
+        vector = self._encoded(question)
+        with self.corpus.snapshot() as now:
+            frontier = Frontier(question, vector, now, self.limits, self._readings)
+            scores = _ranked(frontier)
         passages = list(frontier.passages.values())
         order = np.argsort(-scores, kind="stable")[: max(k, 0)]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
-        # Unlike other retrievers' scores these are comparable between questions, and say so.
-        told = {"scores": "probability", "rounds": frontier.rounds(chosen)}
-        return Pool(question, chosen, vector=frontier.vector, origin=self.name, metadata=told)
+        return Pool(
+            question,
+            chosen,
+            vector=vector,
+            origin=self.name,
+            metadata={"rounds": frontier.rounds(chosen)},
+            scores="probability",
+        )
 
-    def _frontier(self, question: str, limits: Limits) -> Frontier:
-        vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
-        return Frontier(question, vector, self.searcher, limits, self._readings)
-
-
-def promote_adaptively(
-    question: str,
-    retriever: AdaptiveRetriever,
-    promoter: Promoter,
-    *,
-    k: int = 5,
-    mode: Mode = "document",
-    pool: int = 20,
-    always: bool = True,
-) -> Promotion:
-    """Retrieve, promote, and follow up, in at most ``k`` units.
-
-    With ``always`` the follow-up does not wait to be asked for. Otherwise the plain pool is promoted
-    first, and followed up only when that ends ambiguous or insufficient.
-    """
-    if not always:
-        start = retriever.start(question, pool)
-        if len(start):
-            first = promoter.promote(question, start, k=k, mode=mode)
-            if first.state == "enough":
-                return first
-    # The order of a followed pool already weighs how its passages lead to each other. On train questions
-    # filling by it is as good as filling by promotion's own order, and much better where there are no
-    # titles to link by; what promotion nearly chose is not passed over for it.
-    followed = retriever.retrieve(question, pool)
-    return promoter.promote(question, followed, k=k, mode=mode, fill_by_score=True)
+    def _encoded(self, question: str) -> NDArray[np.float32] | None:
+        return self.encoder.encode_queries([question])[0] if self.encoder is not None else None
 
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:

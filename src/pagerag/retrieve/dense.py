@@ -1,17 +1,17 @@
-"""Dense retrieval in memory: exact, by cosine similarity."""
+"""Retrieve by cosine similarity from a list of units: exact, in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.errors import CandidateError, InputError
+from pagerag.errors import CandidateError
 from pagerag.protocols import Encoder
-from pagerag.retrieve.ranking import best, encoded_text
+from pagerag.store.ranking import best
+from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
 __all__ = ["DenseRetriever"]
@@ -42,27 +42,14 @@ class DenseRetriever:
                         item=candidate.id,
                     )
             return np.stack([np.asarray(vector, dtype=np.float32) for vector in given])
-        return self.encoder.encode_passages([encoded_text(c) for c in self.candidates])
+        return self.encoder.encode_passages([encoded_text(c.title, c.text) for c in self.candidates])
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """The ``k`` nearest units, nearest first, each with its score and its vector."""
+        """Return the ``k`` nearest units, nearest first, each with its score and its vector."""
         vector = self.encoder.encode_queries([question])[0]
-        return Pool(question, self.search_vector(vector, k), vector=vector, origin=self.name)
-
-    def search_vector(self, vector: NDArray[np.floating[Any]], k: int) -> tuple[Candidate, ...]:
-        """The ``k`` nearest units to any vector of the encoder's space."""
-        return tuple(
-            replace(self.candidates[place], score=score, vector=self.vectors[place])
-            for place, score in self.rank(vector, k)
-        )
-
-    def rank(self, vector: NDArray[np.floating[Any]], k: int) -> list[tuple[int, float]]:
-        """The places of the ``k`` nearest units, and their scores."""
-        point = np.asarray(vector, dtype=np.float32)
-        if point.shape != (self.encoder.dimension,):
-            raise InputError(
-                f"the vector has shape {point.shape}; the encoder {self.encoder.name!r} makes "
-                f"{self.encoder.dimension} numbers"
-            )
-        scores = self.vectors @ point if len(self.candidates) else np.empty(0, dtype=np.float32)
-        return [(int(place), float(scores[place])) for place in best(scores, k)]
+        scores = self.vectors @ vector if len(self.candidates) else np.empty(0, dtype=np.float32)
+        chosen = [
+            replace(self.candidates[place], score=float(scores[place]), vector=self.vectors[place])
+            for place in best(scores, k)
+        ]
+        return Pool(question, tuple(chosen), vector=vector, origin=self.name)

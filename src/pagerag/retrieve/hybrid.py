@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pagerag.errors import InputError
 from pagerag.protocols import Retriever
-from pagerag.store.fusion import reciprocal_rank_fusion
+from pagerag.retrieve.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Pool, Relation
 
 __all__ = ["HybridRetriever"]
@@ -41,7 +41,7 @@ class HybridRetriever:
         self.name = "+".join(retriever.name for retriever in self.retrievers)
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """The ``k`` units with the highest fused score, best first."""
+        """Return the ``k`` units with the highest fused score, best first."""
         pools = [retriever.retrieve(question, max(k, self.depth)) for retriever in self.retrievers]
         units: dict[str, Candidate] = {}
         relations: dict[Relation, None] = {}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.retrieve.encoders import encoder
-from pagerag.retrieve.ranking import best, encoded_text
+from pagerag.retrieve.encoders.transformers import model_place
+from pagerag.store.ranking import best
+from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
 __all__ = ["LateInteractionRetriever", "PyLateEncoder", "TokenEncoder", "max_sim", "token_encoder"]
@@ -38,9 +40,13 @@ class TokenEncoder(Protocol):
 
     name: str
 
-    def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+    def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
+        """Return the token rows of each question."""
+        ...
 
-    def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+    def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
+        """Return the token rows of each passage."""
+        ...
 
 
 class PyLateEncoder:
@@ -50,7 +56,7 @@ class PyLateEncoder:
         models = need("pylate.models", "pylate", "late-interaction", f"to load {model}")
         self.name = f"late:pylate:{model}"
         self.batch = batch
-        self._model = models.ColBERT(model_name_or_path=model, device=device)
+        self._model = models.ColBERT(model_name_or_path=model_place(model), device=device)
 
     def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         """Token rows of questions."""
@@ -69,28 +75,37 @@ class PyLateEncoder:
         return [np.asarray(rows, dtype=np.float32) for rows in found]
 
 
+@runtime_checkable
+class _HasTokens(Protocol):
+    """An ordinary encoder that also gives token rows."""
+
+    name: str
+
+    def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]: ...
+
+
 class _Tokens:
     """The token outputs of an ordinary encoder."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: _HasTokens) -> None:
         self.inner = inner
         self.name = f"late:{inner.name}"
 
     def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        return cast(list[NDArray[np.float32]], self.inner.encode_tokens(texts))
+        return self.inner.encode_tokens(texts)
 
     def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         return self.query_tokens(texts)
 
 
 def token_encoder(name: str, **options: Any) -> TokenEncoder:
-    """The token encoder of this name (see the table above)."""
+    """Return the token encoder of this name (see the table above)."""
     if name in ("colbertv2", "colbert"):
         return PyLateEncoder(COLBERT_V2, **options)
     if name.startswith("pylate:"):
         return PyLateEncoder(name.removeprefix("pylate:"), **options)
     inner = encoder(name, **options)
-    if not hasattr(inner, "encode_tokens"):
+    if not isinstance(inner, _HasTokens):
         raise InputError(
             f"encoder {name!r} has no token vectors; use minilm, sentence-transformers:MODEL, "
             "pylate:MODEL or colbertv2"
@@ -128,12 +143,12 @@ class LateInteractionRetriever:
         self.candidates = tuple(candidates)
         self.encoder = encoder
         self.name = encoder.name
-        rows = encoder.passage_tokens([encoded_text(unit) for unit in self.candidates])
+        rows = encoder.passage_tokens([encoded_text(unit.title, unit.text) for unit in self.candidates])
         self.starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         self.tokens = np.concatenate(rows) if rows else np.empty((0, 1), dtype=np.float32)
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """The ``k`` best units, best first, each with its score."""
+        """Return the ``k`` best units, best first, each with its score."""
         (tokens,) = self.encoder.query_tokens([question])
         scores = max_sim(tokens, self.tokens, self.starts)
         chosen = tuple(

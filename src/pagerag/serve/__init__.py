@@ -1,7 +1,7 @@
 """Serve promotion over HTTP: every rerank client's wire format, an API of our own, chat, MCP, and a page.
 
-``create_app`` makes the ASGI application, ``run`` serves it; ``Client`` and ``AsyncClient`` call it. The extra
-``serve`` brings what the server needs; the clients need httpx alone.
+``create_app`` makes the ASGI application, ``run`` serves it; ``Client`` and ``AsyncClient`` call it. The
+extra ``serve`` brings what the server needs; the clients need httpx alone.
 """
 
 from typing import TYPE_CHECKING, Any

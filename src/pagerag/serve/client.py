@@ -243,7 +243,7 @@ class Client:
             raise self._lost(problem) from problem
 
     def explain(self, question: str, **options: Any) -> dict[str, Any]:
-        """Return what the page draws; ``options`` are store or candidates, k, mode, strategy, weights, answer."""
+        """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
         given = options.pop("candidates", None)
         if given is not None:
             options["candidates"] = [_candidate(item) for item in given]
@@ -336,7 +336,7 @@ class AsyncClient:
             raise self._lost(problem) from problem
 
     async def explain(self, question: str, **options: Any) -> dict[str, Any]:
-        """Return what the page draws; ``options`` are store or candidates, k, mode, strategy, weights, answer."""
+        """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
         given = options.pop("candidates", None)
         if given is not None:
             options["candidates"] = [_candidate(item) for item in given]

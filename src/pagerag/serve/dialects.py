@@ -74,8 +74,8 @@ def read_request(
         return _read(flat, limits, "dashscope", "documents", default_model)
     if "documents" not in body:
         raise Unusable(
-            "there are no documents; send 'documents' (Cohere, Jina, vLLM, Voyage), 'texts' (TEI), 'passages' (NIM) or "
-            "'input' (DashScope)",
+            "there are no documents; send 'documents' (Cohere, Jina, vLLM, Voyage), 'texts' (TEI), "
+            "'passages' (NIM) or 'input' (DashScope)",
             field="documents",
         )
     if "top_k" in body and "top_n" not in body:
@@ -109,7 +109,8 @@ def _read(
         raise Unusable(f"{documents!r} is empty; there is nothing to rank", field=documents)
     if len(given) > limits.candidates:
         raise Refused(
-            f"{len(given):,} documents in one request; the limit is {limits.candidates:,} (setting serve.max_candidates)",
+            f"{len(given):,} documents in one request; the limit is {limits.candidates:,} "
+            "(setting serve.max_candidates)",
             field=documents,
         )
     fields = body.get("rank_fields")

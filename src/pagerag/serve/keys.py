@@ -33,7 +33,7 @@ class Keys:
         return self._file is not None
 
     def allows(self, header: str | None) -> bool:
-        """Whether an ``Authorization`` header carries one of the keys: as Bearer, as Basic's password, or bare."""
+        """Return whether a header carries one of the keys: as Bearer, as Basic's password, or bare."""
         if self._file is None:
             return True
         self._refresh()
@@ -47,7 +47,7 @@ class Keys:
         return found
 
     def _refresh(self) -> None:
-        """Read the file again where it changed; a file that is broken meanwhile leaves the keys as they are."""
+        """Read the file again where it changed; a file that is broken leaves the keys as they are."""
         now = time.monotonic()
         if self._file is None or now - self._looked < _LOOK_AGAIN:
             return
@@ -92,7 +92,7 @@ def _offered(header: str) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -105,6 +105,6 @@ def check_exposure(host: str, keys: Keys, *, insecure: bool) -> None:
     """Refuse to listen on a public address without keys, unless that is asked for."""
     if not keys and not insecure and not is_loopback(host):
         raise SettingsError(
-            f"{host} can be reached by others, and there are no keys: give --api-key-file FILE, listen on 127.0.0.1, "
-            "or say --insecure if something in front of the server checks who calls"
+            f"{host} can be reached by others, and there are no keys: give --api-key-file FILE, "
+            "listen on 127.0.0.1, or say --insecure if something in front of the server checks who calls"
         )

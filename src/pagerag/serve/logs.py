@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on stderr. Nothing a client sent is in them unless it is asked for."""
+"""Structured logs: one JSON object a line on stderr, without what clients sent unless that is asked for."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ _RESULTS = {
 _SCHEMAS: dict[str, Any] = {
     "RerankBody": {
         "type": "object",
-        "description": "One of five dialects, told by its fields: documents, texts, passages, input, or documents with top_k.",
+        "description": "One of five dialects, told by its fields: documents, texts, passages, input, documents and top_k.",
         "properties": {
             "model": {"type": "string"},
             "query": _QUERY,
@@ -128,7 +128,7 @@ def documented(
     errors: str = "ErrorBody",
     request_kind: str = "application/json",
 ) -> dict[str, Any]:
-    """Return the keywords for a route: its summary, its bodies by schema, and every status it can answer with."""
+    """Return the keywords for a route: its summary, its bodies by schema, every status it can answer with."""
     refusal = {"application/json": {"schema": {"$ref": f"#/components/schemas/{errors}"}}}
     content = {kind: {"schema": response or {}}, **(also or {})}
     extra: dict[str, Any] = {

@@ -103,7 +103,7 @@ def _listen(settings: Settings, stores: list[str]) -> socket.socket:
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens on the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio turns Nagle's algorithm off only then: without it a reply waits 40 ms.
+    # The protocol is named because asyncio turns Nagle's algorithm off only then: a reply would wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

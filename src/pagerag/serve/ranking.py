@@ -48,7 +48,7 @@ def promote_documents(promoter: Promoter, question: str, documents: Sequence[Doc
 
 
 def falling(scores: Sequence[float]) -> list[float]:
-    """Return scores in [0, 1] that fall strictly in the given order and stay as near to ``scores`` as they can.
+    """Return scores in [0, 1] that fall strictly in the given order and stay as near to ``scores`` as can be.
 
     The promoted set comes in the order of its argument, which is not always that of its scores. Where a later
     score is higher, both become their mean (the least-squares monotone fit), so that a threshold keeps its

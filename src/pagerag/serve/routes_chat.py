@@ -179,7 +179,7 @@ def _usage(question: str, result: Result, text: str) -> dict[str, int]:
 async def _chunks(
     stream: Streamed, head: Mapping[str, Any], held: Held, request: Request, *, usage: bool
 ) -> AsyncIterator[bytes]:
-    """Yield the answer in OpenAI's chunks: the reader's words as they come, then doubts, sources, annotations."""
+    """Yield the answer in OpenAI's chunks: the reader's words as they come, then sources and annotations."""
 
     def chunk(delta: Mapping[str, Any], end: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
@@ -197,7 +197,7 @@ async def _chunks(
             yield chunk({"content": item})
         elif not isinstance(item, Stage):
             text, annotations = _written(item, held, request)
-            # What was streamed is the reader's own wording; where the final text only adds to it, the rest follows.
+            # What was streamed is the reader's own wording; the final text mostly adds to it.
             rest = text[len(sent) :] if text.startswith(sent) else f"\n\n{text}"
             if rest:
                 yield chunk({"content": rest})

@@ -98,7 +98,7 @@ def router(service: Service) -> APIRouter:
         ),
     )
     async def explain(request: Request) -> Response:
-        """Return everything that the page draws: verdict, paths, steps, graph; or the page itself as one file."""
+        """Return everything that the page draws: verdict, paths, steps, graph; or the page as one file."""
         asked = read_model(ExplainRequest, await service.body(request, service.asks))
         if asked.candidates is not None:
             pool = _pool(service, asked.candidates)

@@ -24,7 +24,9 @@ _EXAMPLES: dict[str, Any] = {
     "Cohere, Jina, vLLM": {"model": MODEL, "query": _QUERY, "documents": _DOCUMENTS, "top_n": 2},
     "Text Embeddings Inference": {"query": _QUERY, "texts": _DOCUMENTS},
     "Voyage": {"model": MODEL, "query": _QUERY, "documents": _DOCUMENTS, "top_k": 2},
-    "NVIDIA NIM": {"model": MODEL, "query": {"text": _QUERY}, "passages": [{"text": text} for text in _DOCUMENTS]},
+    "NVIDIA NIM": {
+        "model": MODEL, "query": {"text": _QUERY}, "passages": [{"text": text} for text in _DOCUMENTS],
+    },
     "DashScope": {
         "model": MODEL, "input": {"query": _QUERY, "documents": _DOCUMENTS}, "parameters": {"top_n": 2},
     },
@@ -75,7 +77,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.post("/infinity/rerank", **documented("rerank_infinity", **_RERANK))
     async def infinity(request: Request) -> Response:
-        """Rank as ``/rerank``, with documents returned as plain texts (LiteLLM's ``infinity/`` needs that)."""
+        """Rank as ``/rerank``, with documents returned as plain texts, which LiteLLM's ``infinity/`` needs."""
         return await rerank(request, strings=True)
 
     @routes.post("/v1/retrieval/{model:path}/reranking", **documented("reranking_nim", **_RERANK))

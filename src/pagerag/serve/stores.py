@@ -15,6 +15,7 @@ from pagerag.protocols import Reader
 from pagerag.serve.models import Tuning
 from pagerag.serve.problems import Problem
 from pagerag.settings import Settings
+from pagerag.store import local_folder, store_exists
 
 __all__ = ["Held", "Stores", "places_of"]
 
@@ -61,7 +62,8 @@ class Held:
     @property
     def exists(self) -> bool:
         """Whether there is something to open."""
-        return self._pipeline is not None or "://" in self.path or Path(self.path).exists()
+        folder = local_folder(self.path)
+        return self._pipeline is not None or folder is None or store_exists(folder)
 
     def pipeline(self, tuning: Tuning | None = None) -> PageRAG:
         """Return the pipeline over the store, changed as a request asks."""
@@ -161,7 +163,7 @@ class Stores:
         return self._held[name]
 
     def open(self) -> None:
-        """Open every store that is there and ask it something, so that no question waits for indexes or models."""
+        """Open every store that is there and ask it something, so that no question waits for models."""
         for held in self:
             if held.exists:
                 try:

@@ -27,9 +27,9 @@ __all__ = ["McpApp", "http_app", "mcp_server"]
 
 T = TypeVar("T")
 _INSTRUCTIONS = (
-    "Use select_evidence before answering from passages that you already have: it keeps the few that together "
-    "support an answer and says whether they are enough. Use ask or search for the user's own documents. When state "
-    "is 'insufficient', say that the documents do not tell."
+    "Use select_evidence before answering from passages that you already have: it keeps the few that "
+    "together support an answer and says whether they are enough. Use ask or search for the user's own "
+    "documents. When state is 'insufficient', say that the documents do not tell."
 )
 
 Question = Annotated[str, Field(min_length=1, max_length=4000, description="The question, in full words.")]
@@ -107,7 +107,7 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
 
     @server.tool(title="Select the passages that together support an answer")
     async def select_evidence(question: Question, passages: list[str | Passage], k: Count = 5) -> Selection:
-        """From passages you already have, keep the few that together support an answer, and say if they suffice."""
+        """Keep the few of given passages that together support an answer, and say if they suffice."""
         given = [
             read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
         ]

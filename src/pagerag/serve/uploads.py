@@ -38,7 +38,7 @@ def safe_name(given: str) -> str:
 
 
 def folder_of(held: Held) -> Path:
-    """Return where a store's uploaded files are kept: beside it, so that the next ``index`` finds them too."""
+    """Return the folder of a store's uploaded files: beside it, where the next ``index`` finds them."""
     if "://" in held.path:
         raise StoreError(f"the store {held.name!r} is not on this machine; index into it with: pagerag index")
     return Path(f"{held.path.rstrip('/')}.files")

@@ -1,149 +1,203 @@
-"""What a store is: a small protocol, and the records that cross it."""
+"""What every engine shares: searches in terms of a snapshot, and checks of what is written.
+
+An engine derives from ``CorpusBase`` and brings ``snapshot``, ``_by_id`` and the writes of
+``pagerag.protocols.Corpus``.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.store.units import Unit
-from pagerag.text import Analysis
-from pagerag.units import Candidate
+from pagerag.errors import CandidateError, InputError, StoreError, StoreMismatchError
+from pagerag.protocols import Encoder, Snapshot
+from pagerag.store.analyses import AnalysisCache
+from pagerag.text.keys import key_number, title_key
+from pagerag.text.terms import encoded_text
+from pagerag.units import Analysis, Candidate, FileRecord, Hit, Unit
 
-__all__ = ["SCHEMA_VERSION", "FileRecord", "SearchMode", "Store", "StoreStats", "StoredDocument"]
-
-SCHEMA_VERSION = 2
-"""Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
-
-SearchMode = Literal["hybrid", "dense", "lexical"]
-
-FileStatus = Literal["indexed", "duplicate", "empty"]
+__all__ = ["CorpusBase", "check_points", "check_units", "files_by_type"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileRecord:
-    """A file that a store has taken in completely: the ledger that makes indexing incremental.
-
-    ``digest`` covers the file's bytes and the settings it was read with. A ``duplicate`` file repeats the
-    document ``original`` and has no units of its own.
-    """
-
-    path: str
-    digest: str
-    status: FileStatus = "indexed"
-    documents: int = 0
-    units: int = 0
-    size: int = 0
-    original: str | None = None
-
-
-class StoredDocument(NamedTuple):
-    """A document that is in the store, whether or not its file is in the ledger yet."""
-
-    digest: str
-    path: str
-    units: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """What a store holds."""
+class CorpusBase(ABC):
+    """Search, look up and fetch over ``snapshot``; see ``pagerag.protocols.Corpus`` for the contract."""
 
     location: str
-    schema_version: int
-    encoder: str
-    dimension: int
-    units: int
-    documents: int
-    files: int
-    duplicates: int
-    size_bytes: int | None
-    search: Literal["exact", "approximate"]
-    unindexed: int
-    version: int
-    analysis_current: bool
-    by_type: Mapping[str, int] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
-        return asdict(self)
-
-
-@runtime_checkable
-class Store(Protocol):
-    """Where a corpus lives.
-
-    Writes are atomic and durable when the call returns: a reader, or a crash at any moment, sees all of
-    an ``upsert`` or nothing of it. Candidates come back best first, with score, vector and the metadata
-    of ``Unit.candidate``. Vectors are of the one encoder the store was made with.
-    """
-
-    schema_version: int
+    encoder: Encoder | None = None
     encoder_name: str
     dimension: int
 
-    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
-        """Put ``units`` in place of all units of their sources (and of ``sources``); returns how many."""
-        ...
+    def __init__(self) -> None:
+        self._analyses = AnalysisCache()
 
-    def delete(self, sources: Iterable[str]) -> int:
-        """Remove the units of these sources; returns how many units went."""
-        ...
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder on the local disk that the corpus lives in, None if there is none."""
+        return None
 
-    def search(
-        self,
-        query: str,
-        k: int = 20,
-        mode: SearchMode = "hybrid",
-        *,
-        vector: NDArray[np.floating[Any]] | None = None,
-    ) -> list[Candidate]:
-        """The ``k`` best units for a question; ``vector`` spares encoding it again."""
-        ...
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Pin the latest state for as long as the block runs."""
+
+    @abstractmethod
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and memory."""
+
+    def __len__(self) -> int:
+        with self.snapshot() as now:
+            return len(now)
 
     def search_text(self, text: str, k: int = 20) -> list[Candidate]:
-        """The ``k`` best units by BM25."""
-        ...
+        """Return the ``k`` best units by BM25 over ``title. text``."""
+        with self.snapshot() as now:
+            return _candidates(now, now.rank_text(text, k))
 
     def search_vector(self, vector: NDArray[np.floating[Any]], k: int = 20) -> list[Candidate]:
-        """The ``k`` nearest units."""
-        ...
+        """Return the ``k`` nearest units by cosine."""
+        with self.snapshot() as now:
+            return _candidates(now, now.rank_vectors(np.asarray(vector)[None, :], k)[0])
 
     def lookup_title(self, title: str, k: int = 5) -> list[Candidate]:
-        """The first ``k`` units of the documents of this title, in reading order."""
-        ...
+        """Return the first ``k`` units of the documents of this title, the most exact first."""
+        return self.lookup_titles([title], k)[0]
+
+    def lookup_titles(self, titles: Sequence[str], k: int = 5) -> list[list[Candidate]]:
+        """Return ``lookup_title`` of each title, from one state."""
+        keys = [title_key(title) for title in titles]
+        asked = [place for place, key in enumerate(keys) if key]
+        result: list[list[Candidate]] = [[] for _ in titles]
+        if k <= 0 or not asked:
+            return result
+        with self.snapshot() as now:
+            numbers = np.array([key_number(keys[place]) for place in asked], dtype=np.int64)
+            for place, rows in now.rank_names(numbers, k).items():
+                result[asked[place]] = list(now.units(rows))
+        return result
 
     def fetch(self, ids: Sequence[str]) -> list[Candidate]:
-        """The units of these ids, in this order; an unknown id is an error."""
-        ...
+        """Return the units of these ids, in this order; an unknown id raises InputError."""
+        found = self._by_id(ids)
+        for name in ids:
+            if name not in found:
+                raise InputError(f"the store {self.location} has no unit {name!r}")
+        return [found[name].candidate() for name in ids]
 
     def analyses(self, candidates: Sequence[Candidate]) -> list[Analysis | None]:
-        """The stored analysis of each candidate, None where there is none to use."""
-        ...
+        """Return the stored analysis of each candidate, None where there is none that fits its text.
 
-    def documents(self) -> dict[str, StoredDocument]:
-        """The documents that are stored, by source."""
-        ...
+        Sentences made by ``sentences_of`` have theirs, too. Nothing is read for units that were retrieved a
+        moment ago.
+        """
+        return self._analyses.of(candidates, self._by_id)
 
-    def ledger(self) -> dict[str, FileRecord]:
-        """The files that were taken in completely, by path."""
-        ...
+    def __enter__(self) -> Self:
+        return self
 
-    def acknowledge(self, records: Sequence[FileRecord]) -> None:
-        """Enter files in the ledger; their units must have been stored before."""
-        ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.close()
 
-    def forget(self, paths: Iterable[str]) -> None:
-        """Strike files from the ledger."""
-        ...
+    def _check_encoder(self) -> None:
+        """Refuse an encoder that is not the one the corpus was made with."""
+        given = self.encoder
+        if given is not None and (given.name, given.dimension) != (self.encoder_name, self.dimension):
+            raise StoreMismatchError(
+                f"the store {self.location} was made with the encoder {self.encoder_name!r} "
+                f"({self.dimension} numbers), not {given.name!r} ({given.dimension}); use that encoder, or "
+                "index the documents again into a new folder"
+            )
 
-    def optimize(self, *, final: bool = True) -> None:
-        """Compact, and bring the indexes up to date; ``final`` when no more is to come for now."""
-        ...
+    def _encoded(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return the units, each with a vector."""
+        bare = [unit for unit in units if unit.vector is None]
+        if not bare:
+            return list(units)
+        if self.encoder is None:
+            raise StoreError(
+                f"storing units without vectors needs the encoder {self.encoder_name!r}, and the store "
+                f"{self.location} was opened without one"
+            )
+        rows = self.encoder.encode_passages([encoded_text(unit.title, unit.text) for unit in bare])
+        vectors = {unit.id: row for unit, row in zip(bare, rows, strict=True)}
+        return [replace(u, vector=vectors[u.id]) if u.vector is None else u for u in units]
 
-    def stats(self) -> StoreStats:
-        """What the store holds."""
-        ...
+
+def _candidates(now: Snapshot, hits: Sequence[Hit]) -> list[Candidate]:
+    units = now.units([hit.row for hit in hits])
+    return [replace(unit, score=hit.score) for unit, hit in zip(units, hits, strict=True)]
+
+
+def check_points(vectors: NDArray[np.floating[Any]], dimension: int, encoder: str) -> NDArray[np.float32]:
+    """Return query vectors as unit-length float32 rows; vectors that cannot be searched are refused."""
+    points = np.asarray(vectors, dtype=np.float32)
+    if points.ndim != 2 or points.shape[1] != dimension:
+        raise InputError(
+            f"a vector of shape {points.shape[1:]} cannot be searched: this store holds {dimension} numbers "
+            f"a unit, by {encoder!r}"
+        )
+    if not np.isfinite(points).all():
+        raise InputError("a vector with NaN or infinity cannot be searched")
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def check_units(units: Sequence[Unit], dimension: int) -> None:
+    """Refuse units that cannot be stored; the unit is named."""
+    seen: set[str] = set()
+    for unit in units:
+        if unit.id in seen:
+            raise CandidateError(f"two units have the id {unit.id!r}", item=unit.id)
+        seen.add(unit.id)
+        if not unit.id or not unit.source:
+            raise CandidateError(f"unit {unit.id!r} needs an id and a source", item=unit.id)
+        if not unit.text.strip():
+            raise CandidateError(f"unit {unit.id!r} has no text", item=unit.id)
+        for name, value in (
+            ("id", unit.id),
+            ("text", unit.text),
+            ("title", unit.title),
+            ("source", unit.source),
+        ):
+            try:
+                (value or "").encode()
+            except UnicodeEncodeError as broken:
+                raise CandidateError(
+                    f"unit {unit.id!r} holds half of a surrogate pair in its {name} ({broken.reason}); "
+                    "replace it first",
+                    item=unit.id,
+                ) from broken
+        vector = unit.vector
+        if vector is None or vector.shape != (dimension,):
+            shape = None if vector is None else vector.shape
+            raise CandidateError(
+                f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers each",
+                item=unit.id,
+            )
+        if not np.isfinite(vector).all():
+            raise CandidateError(f"unit {unit.id!r} has a vector with NaN or infinity", item=unit.id)
+
+
+def files_by_type(files: Iterable[FileRecord]) -> dict[str, int]:
+    """Return how many files there are of each suffix, sorted."""
+    kinds: dict[str, int] = {}
+    for record in files:
+        kind = PurePath(record.path).suffix.lower() or "(none)"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return dict(sorted(kinds.items()))

@@ -1,169 +1,171 @@
-"""Units and files as Arrow tables: the columns, and what the store says of itself in their metadata."""
+"""The embedded store's file: its tables, what it says of itself, and how a unit is packed.
+
+=========  ==========================================================================================
+meta       schema version, encoder, dimension, version of the analysis, counters
+documents  one row a document: source, path, digest, number of units
+units      one row a unit: its document, a hash of its id, and everything else, compressed
+names      the numbers of each unit's title keys (``pagerag.text.keys``), for look-up by name
+postings   for each term the units that hold it and how often
+fresh      the same for units written since ``optimize``, one segment for each write
+lengths    how many terms each unit has, in blocks of rows; 0 for a row whose unit is gone
+vectors    float16 vectors and their signs, in blocks of rows
+files      the ledger
+=========  ==========================================================================================
+
+Rows are numbered from 0 in the order of writing. A row never changes its content; ``optimize`` may number all
+rows again, and then raises ``epoch``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+import sqlite3
+import struct
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from pagerag.errors import StoreError, StoreMismatchError
+from pagerag.text.keys import key_number
+from pagerag.units import ANALYSIS_VERSION, Unit
 
-from pagerag._extras import need
-from pagerag.errors import CandidateError, StoreMismatchError
-from pagerag.store.base import SCHEMA_VERSION, FileRecord
-from pagerag.store.lexical import counted_terms
-from pagerag.store.titles import name_hashes
-from pagerag.store.units import Unit, encoded_text
+__all__ = ["APPLICATION", "SCHEMA_VERSION", "TABLES", "Identity", "id_number", "pack_unit", "unpack_unit"]
 
-__all__ = ["PAYLOAD", "Identity", "files_schema", "files_table", "unit_of", "units_schema", "units_table"]
+SCHEMA_VERSION = 3
+"""Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
 
-_META = b"pagerag"
+APPLICATION = 0x50524147
+"""SQLite's application id of our files ("PRAG")."""
 
-PAYLOAD = ("detail", "text", "analysis", "vector")
-"""What a search brings back; the other columns serve conditions and indexes. All that is small is together
-in ``detail``: reading 20 rows of 19 columns took twice as long as of these four."""
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY, source TEXT NOT NULL UNIQUE, path TEXT NOT NULL, digest TEXT NOT NULL,
+    units INTEGER NOT NULL);
+CREATE TABLE units (
+    row INTEGER PRIMARY KEY, document INTEGER NOT NULL, id_number INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX units_document ON units (document);
+CREATE INDEX units_id ON units (id_number);
+CREATE TABLE names (
+    number INTEGER NOT NULL, exactness INTEGER NOT NULL, position INTEGER NOT NULL, row INTEGER NOT NULL,
+    PRIMARY KEY (number, exactness, position, row)) WITHOUT ROWID;
+CREATE TABLE postings (term INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE fresh (
+    term INTEGER NOT NULL, segment INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (term, segment)) WITHOUT ROWID;
+CREATE TABLE lengths (block INTEGER PRIMARY KEY, version INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE vectors (
+    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, check_sum INTEGER NOT NULL, data BLOB NOT NULL,
+    signs BLOB NOT NULL);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, digest TEXT NOT NULL, status TEXT NOT NULL, documents INTEGER NOT NULL,
+    units INTEGER NOT NULL, size INTEGER NOT NULL, original TEXT) WITHOUT ROWID;
+"""
 
-_DETAIL = tuple(
-    field.name for field in dataclasses.fields(Unit) if field.name not in ("text", "analysis", "vector")
-)
+_ELSEWHERE = ("source", "path", "digest", "text", "analysis", "vector")
+_DETAIL = tuple(field.name for field in dataclasses.fields(Unit) if field.name not in _ELSEWHERE)
+_SIZES = struct.Struct("<III")
+_LARGEST = 256 * 2**20
+"""No unit takes more bytes unpacked: a damaged or hostile store must not fill the memory."""
+_MOST_DIMENSIONS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a store is made for: kept in the schema of its table, so that it can never be apart from it."""
+    """What a store is made for, as its ``meta`` table says."""
 
     encoder: str
     dimension: int
-    analysis: int
+    analysis: int = ANALYSIS_VERSION
     schema: int = SCHEMA_VERSION
 
-    def metadata(self) -> dict[bytes, bytes]:
-        body = {"schema": self.schema, "encoder": self.encoder, "dimension": self.dimension}
-        return {_META: json.dumps({**body, "analysis": self.analysis}, sort_keys=True).encode()}
+    def rows(self) -> list[tuple[str, Any]]:
+        """Return the rows of ``meta`` that say this, and the counters of an empty store."""
+        counters = dict.fromkeys(("version", "epoch", "next_row", "live", "pending"), 0)
+        return [*dataclasses.asdict(self).items(), *counters.items()]
 
     @classmethod
-    def read(cls, metadata: Mapping[bytes, bytes] | None, location: str) -> Identity:
-        """The identity in a table's metadata; another schema version is refused here."""
-        try:
-            body = json.loads((metadata or {})[_META])
-            schema = int(body["schema"])
-        except (KeyError, ValueError, TypeError) as missing:
+    def read(cls, connection: sqlite3.Connection, location: str) -> Identity:
+        """Read the identity of an open file; a foreign one, and another schema version, are refused."""
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise StoreMismatchError(
-                f"{location} holds a LanceDB table that pagerag did not write; choose another folder"
-            ) from missing
-        if schema != SCHEMA_VERSION:
-            remedy = (
-                "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
-                if schema < SCHEMA_VERSION
-                else "it was written by a newer pagerag: upgrade this one"
+                f"{location} holds a database that pagerag did not write; choose another folder"
             )
+        try:
+            meta = dict(connection.execute("SELECT key, value FROM meta"))
+            schema = int(meta["schema"])
+        except (KeyError, ValueError, TypeError, sqlite3.OperationalError) as broken:
+            raise StoreError(
+                f"the store {location} is damaged (it does not say what it is); index the documents again "
+                "into a new folder: pagerag index PATH --store NEW_FOLDER"
+            ) from broken
+        if schema != SCHEMA_VERSION:
             raise StoreMismatchError(
                 f"the store {location} has schema version {schema}; this pagerag reads version "
-                f"{SCHEMA_VERSION}; {remedy}"
+                f"{SCHEMA_VERSION}; "
+                + (
+                    "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+                    if schema < SCHEMA_VERSION
+                    else "it was written by a newer pagerag: upgrade this one"
+                )
             )
-        return cls(str(body["encoder"]), int(body["dimension"]), int(body["analysis"]), schema)
+        extra = connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+        ).fetchone()[0]
+        try:
+            made = cls(str(meta["encoder"]), int(meta["dimension"]), int(meta["analysis"]), schema)
+        except (KeyError, ValueError, TypeError) as broken:
+            raise StoreError(f"the store {location} is damaged ({broken} in its identity)") from broken
+        if extra or not 0 < made.dimension <= _MOST_DIMENSIONS:
+            raise StoreError(f"the store {location} holds what no pagerag writes; do not use it")
+        return made
 
 
-def units_schema(identity: Identity) -> Any:
-    """The columns of the units' table."""
-    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
-    text, number = pa.string(), pa.int32()
-    return pa.schema(
-        [
-            pa.field("id", text, nullable=False),
-            pa.field("source", text, nullable=False),
-            pa.field("path", text, nullable=False),
-            pa.field("position", number, nullable=False),
-            pa.field("total", number, nullable=False),
-            pa.field("digest", text, nullable=False),
-            pa.field("title", text),
-            pa.field("text", text, nullable=False),
-            pa.field("terms", pa.list_(pa.int64())),
-            pa.field("term_counts", pa.list_(pa.uint16())),
-            pa.field("name_hashes", pa.list_(pa.int64())),
-            pa.field("detail", pa.binary(), nullable=False),
-            pa.field("analysis", pa.binary()),
-            pa.field("vector", pa.list_(pa.float32(), identity.dimension), nullable=False),
-        ],
-        metadata=identity.metadata(),
+def id_number(name: str) -> int:
+    """Return the number by which a unit's id is indexed."""
+    return key_number(name)
+
+
+def pack_unit(unit: Unit) -> bytes:
+    """Return everything of a unit but its vector and its document, compressed, with a check sum inside.
+
+    Text and analysis share most of their words: together they take 506 bytes for 414 bytes of text, each by
+    itself 630 (2,000 passages of an encyclopaedia).
+    """
+    detail = json.dumps([getattr(unit, name) for name in _DETAIL], default=_plain).encode("ascii")
+    text, analysis = unit.text.encode("utf-8"), unit.analysis or b""
+    body = b"".join((_SIZES.pack(len(detail), len(text), len(analysis)), detail, text, analysis))
+    return zlib.compress(body, 6)
+
+
+def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
+    """Return the unit that ``pack_unit`` packed; damage raises ValueError."""
+    stream = zlib.decompressobj()
+    try:
+        plain = stream.decompress(body, _LARGEST)
+        if not stream.eof:
+            raise ValueError("it ends too early or is too large")
+        first, second, third = _SIZES.unpack_from(plain)
+        if _SIZES.size + first + second + third != len(plain):
+            raise ValueError("its parts do not add up")
+        at = _SIZES.size
+        values = dict(zip(_DETAIL, json.loads(plain[at : at + first]), strict=True))
+        text = plain[at + first : at + first + second].decode("utf-8")
+        values["sentences"] = tuple((int(start), int(end)) for start, end in values["sentences"])
+        values["pages"], values["names"] = tuple(values["pages"]), tuple(values["names"])
+    except (zlib.error, struct.error, TypeError, KeyError, RecursionError) as broken:
+        raise ValueError(str(broken)) from broken
+    return Unit(
+        text=text,
+        source=source,
+        path=path,
+        digest=digest,
+        analysis=plain[len(plain) - third :] or None,
+        **values,
     )
-
-
-def files_schema(identity: Identity) -> Any:
-    """The columns of the ledger."""
-    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
-    return pa.schema(
-        [
-            pa.field("path", pa.string(), nullable=False),
-            pa.field("digest", pa.string(), nullable=False),
-            pa.field("status", pa.string(), nullable=False),
-            pa.field("documents", pa.int64(), nullable=False),
-            pa.field("units", pa.int64(), nullable=False),
-            pa.field("size", pa.int64(), nullable=False),
-            pa.field("original", pa.string()),
-        ],
-        metadata=identity.metadata(),
-    )
-
-
-def files_table(records: Sequence[FileRecord], schema: Any) -> Any:
-    """Ledger records as an Arrow table."""
-    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
-    return pa.table({name: [getattr(r, name) for r in records] for name in schema.names}, schema=schema)
-
-
-def units_table(units: Sequence[Unit], schema: Any, dimension: int) -> Any:
-    """Units, each with its vector, as an Arrow table; an unusable one is named."""
-    pa = need("pyarrow", "pyarrow", "lancedb", "the embedded store")
-    columns: dict[str, Any] = {name: [] for name in schema.names if name != "vector"}
-    vectors = np.empty((len(units), dimension), dtype=np.float32)
-    for row, unit in enumerate(units):
-        _check(unit, dimension)
-        vectors[row] = unit.vector
-        words, counts = counted_terms(encoded_text(unit.title, unit.text))
-        values: dict[str, Any] = {
-            "terms": words,
-            "term_counts": counts,
-            "name_hashes": name_hashes(unit.title, unit.names),
-            "detail": json.dumps([getattr(unit, name) for name in _DETAIL], default=_plain).encode("ascii"),
-        }
-        for name, column in columns.items():
-            column.append(values[name] if name in values else getattr(unit, name))
-    columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
-    return pa.table(columns, schema=schema)
-
-
-def unit_of(detail: bytes, text: str, analysis: bytes | None, vector: Any) -> Unit:
-    """A row of the units' table as a Unit."""
-    values = dict(zip(_DETAIL, json.loads(detail), strict=True))
-    values["sentences"] = tuple((start, end) for start, end in values["sentences"])
-    values["pages"], values["names"] = tuple(values["pages"]), tuple(values["names"])
-    return Unit(text=text, analysis=analysis, vector=vector, **values)
 
 
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
-
-
-def _check(unit: Unit, dimension: int) -> None:
-    if not unit.id or not unit.source:
-        raise CandidateError(f"unit {unit.id!r} needs an id and a source", item=unit.id)
-    if not unit.text.strip():
-        raise CandidateError(f"unit {unit.id!r} has no text", item=unit.id)
-    try:
-        f"{unit.id}{unit.text}{unit.title}{unit.source}".encode()
-    except UnicodeEncodeError as broken:
-        raise CandidateError(
-            f"unit {unit.id!r} holds half of a surrogate pair ({broken}); replace it first", item=unit.id
-        ) from broken
-    vector = unit.vector
-    if vector is None or vector.shape != (dimension,):
-        shape = None if vector is None else vector.shape
-        raise CandidateError(
-            f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers a unit",
-            item=unit.id,
-        )
-    if not np.isfinite(vector).all():
-        raise CandidateError(f"unit {unit.id!r} has a vector with NaN or infinity", item=unit.id)

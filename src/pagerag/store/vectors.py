@@ -1,32 +1,41 @@
-"""Dense search in memory: all vectors of one version of a store, brought up to date when it has changed.
+"""Dense search over float16 vectors that lie in blocks, as the embedded store keeps them.
 
-Up to some tens of thousands of units every vector is compared: one matrix product. Above that, a first look
-at the signs of the vectors (turned by fixed random rotations: 512 bits a unit) leaves two thousand units
-or so, which are compared exactly. On 100,000 passages and 256 dimensions that takes 2.7 ms of processor time
-for the nearest 50 with a recall of .993; all vectors take 10.7 ms; LanceDB's IVF_HNSW_SQ index takes 11 ms
-with a recall of .983, and a minute and a half to build.
+Up to some thousands of units every vector is compared: one matrix product. Above that, a first look at the
+signs of the vectors (turned by fixed random rotations: 512 bits a unit, kept in the store) leaves a thousand
+units or more, which are compared exactly. On 100,000 passages of 256 dimensions, nearest 50, that takes 2.7
+ms of processor time with a recall of .993, comparing all of them 10.7 ms and four times the memory.
+``pagerag_lab.benchmarks.scale`` prints the recall that is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VectorIndex"]
+from pagerag.store.ranking import best
+from pagerag.units import Hit
+
+__all__ = ["BLOCK", "SIGN_BYTES", "VectorIndex", "sign_bits"]
+
+BLOCK = 4096
+"""Rows of a block; a block is what is written and read again when one of its rows changes."""
 
 _BITS = 512
+SIGN_BYTES = _BITS // 8
+
 _SCREENED = 40  # units that the signs leave for each one asked for, and never fewer than ...
 _AT_LEAST = 1000
 _FEW = 10  # so few neighbours are found by the first half of the bits
+_FARTHEST = np.uint16(_BITS + 1)
 
 
 @lru_cache(maxsize=2)
 def _rotations(dimension: int) -> NDArray[np.float32]:
-    """As many columns of fixed random rotations as there are bits."""
+    """Return as many columns of fixed random rotations as there are bits."""
     generator = np.random.default_rng(dimension)
     width = min(dimension, _BITS)
     turns = -(-_BITS // width)
@@ -34,89 +43,101 @@ def _rotations(dimension: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(np.hstack(columns)[:, :_BITS], dtype=np.float32)
 
 
-def _signs(vectors: NDArray[np.float32], rotations: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """One row of bits for each 64 columns: bits of all vectors for one word stand together."""
-    parts = [
-        np.packbits(vectors[start : start + 8192] @ rotations > 0, axis=1).view(np.uint64)
-        for start in range(0, len(vectors), 8192)
-    ]
-    words = rotations.shape[1] // 64
-    return np.ascontiguousarray(np.concatenate(parts).T) if parts else np.empty((words, 0), np.uint64)
+def sign_bits(vectors: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Return the signs of each vector under the rotations, packed into ``SIGN_BYTES`` bytes a vector."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    return np.packbits(rows @ _rotations(rows.shape[1]) > 0, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorIndex:
-    """The vectors of one version of a store, in order of their rows; ``signs`` where there are many.
+    """The vectors of one version of a store, by row.
 
-    A row never changes in LanceDB: what is updated gets a new row. So of a new version only the rows that
-    were not there before are read.
+    ``blocks`` hold ``BLOCK`` rows each but the last, ``signs`` one row of 64 bits for each word of the signs
+    (None where every vector is compared), and ``live`` says which rows are units that are still there.
     """
 
-    rows: NDArray[np.uint64]
-    vectors: NDArray[np.float32]
+    dimension: int
+    blocks: tuple[NDArray[np.float16], ...]
     signs: NDArray[np.uint64] | None
+    live: NDArray[np.bool_]
+    matrix: NDArray[np.float32] | None
 
     @classmethod
-    def load(
+    def build(
         cls,
-        table: Any,
-        rows: NDArray[np.uint64],
         dimension: int,
-        before: VectorIndex | None,
+        blocks: Sequence[NDArray[np.float16]],
+        signs: Sequence[NDArray[np.uint8]],
+        live: NDArray[np.bool_],
         *,
-        screened: bool,
+        exact_below: int,
     ) -> VectorIndex:
-        """The index of a table whose rows (sorted) are ``rows``, from what is known of it before."""
-        known = (
-            np.isin(rows, before.rows, assume_unique=True)
-            if before is not None
-            else np.zeros(len(rows), bool)
+        """Return the index of these blocks; fewer rows than ``exact_below`` are all compared."""
+        rows = len(live)
+        if rows < exact_below:
+            whole = np.concatenate(blocks) if blocks else np.empty((0, dimension), np.float16)
+            return cls(dimension, tuple(blocks), None, live, whole.astype(np.float32))
+        words = np.empty((_BITS // 64, rows), dtype=np.uint64)
+        first = 0
+        for block in signs:
+            words[:, first : first + len(block)] = np.ascontiguousarray(block).view(np.uint64).T
+            first += len(block)
+        return cls(dimension, tuple(blocks), words, live, None)
+
+    def of(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of some rows."""
+        if self.matrix is not None:
+            return self.matrix[rows]
+        found = np.empty((len(rows), self.dimension), dtype=np.float32)
+        number = rows // BLOCK
+        for block in np.unique(number).tolist():
+            here = number == block
+            found[here] = self.blocks[block][rows[here] - block * BLOCK]
+        return found
+
+    def nearest(self, points: NDArray[np.float32], k: int) -> list[list[Hit]]:
+        """Return for each point the ``k`` live rows with the highest inner product, ties by row."""
+        k = min(k, int(np.count_nonzero(self.live)))
+        return [self._nearest(point, k) if k > 0 else [] for point in points]
+
+    def _nearest(self, point: NDArray[np.float32], k: int) -> list[Hit]:
+        rows = self._screened(point, k)
+        scores = (
+            self.matrix @ point if rows is None and self.matrix is not None else self._scores(rows, point)
         )
-        fresh = rows[~known]
-        vectors = np.empty((len(rows), dimension), dtype=np.float32)
-        if before is not None and known.any():
-            vectors[known] = before.vectors[np.searchsorted(before.rows, rows[known])]
-        if len(fresh):
-            if 4 * len(fresh) > len(rows):
-                read = table.search().select(["vector"]).with_row_id(True).limit(None).to_arrow()
-            else:
-                read = table.take_row_ids(fresh.tolist()).with_row_id().select(["vector"]).to_arrow()
-            flat = read["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-            places = np.searchsorted(rows, read["_rowid"].to_numpy().astype(np.uint64))
-            vectors[places] = np.asarray(flat, dtype=np.float32).reshape(-1, dimension)
-        signs = None
-        if screened and hasattr(np, "bitwise_count"):  # NumPy 2
-            signs = _signs(vectors, _rotations(dimension))
-        return cls(rows, vectors, signs)
+        if rows is None:
+            scores = np.where(self.live, scores, -np.inf)
+        places = best(scores, k)
+        chosen = places if rows is None else rows[places]
+        return [Hit(int(row), float(score)) for row, score in zip(chosen, scores[places], strict=True)]
 
-    def of(self, rows: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """The vectors of some of the rows."""
-        return self.vectors[np.searchsorted(self.rows, rows)]
-
-    def nearest(self, points: NDArray[np.float32], k: int) -> list[list[tuple[int, float]]]:
-        """For each point the ``k`` rows with the highest inner product, best first, ties by row."""
-        k = min(k, len(self.rows))
-        if k <= 0:
-            return [[] for _ in points]
-        return [self._nearest(point, k) for point in points]
-
-    def _nearest(self, point: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
-        among = self._screened(point, k)
-        scores = self.vectors @ point if among is None else self.vectors[among] @ point
-        floor = np.partition(scores, -k)[-k]
-        places = np.flatnonzero(scores >= floor)
-        places = places[np.argsort(-scores[places], kind="stable")][:k]
-        rows = self.rows[places if among is None else among[places]]
-        return list(zip(rows.tolist(), scores[places].tolist(), strict=True))
+    def _scores(self, rows: NDArray[np.intp] | None, point: NDArray[np.float32]) -> NDArray[np.float32]:
+        if rows is None:
+            parts = [block.astype(np.float32) @ point for block in self.blocks]
+            return np.concatenate(parts) if parts else np.empty(0, np.float32)
+        return self.of(rows) @ point
 
     def _screened(self, point: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
-        """The places whose signs agree most with the point's; None where all are to be compared."""
+        """Return the rows whose signs agree most with the point's; None where all are to be compared."""
         left = max(_AT_LEAST, _SCREENED * k)
-        if self.signs is None or 4 * left > len(self.rows):
+        if self.signs is None or 4 * left > len(self.live):
             return None
         signs = self.signs[: len(self.signs) // 2] if k <= _FEW else self.signs
-        mine = _signs(point[None, :], _rotations(len(point))[:, : 64 * len(signs)])[:, 0]
-        apart = np.zeros(len(self.rows), dtype=np.uint16)
-        for theirs, word in zip(signs, mine, strict=True):
-            apart += np.bitwise_count(theirs ^ word)
-        return np.flatnonzero(apart <= np.partition(apart, left)[left])
+        mine = sign_bits(point[None, :])[0].view(np.uint64)
+        apart = np.zeros(len(self.live), dtype=np.uint16)
+        for theirs, word in zip(signs, mine, strict=False):
+            apart += _ones(theirs ^ word)
+        apart[~self.live] = _FARTHEST
+        near = np.flatnonzero(apart <= np.partition(apart, left)[left])
+        return near[self.live[near]]
+
+
+def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Return how many bits of each word are set."""
+    if hasattr(np, "bitwise_count"):
+        return np.asarray(np.bitwise_count(words), dtype=np.uint8)
+    return np.asarray(_BYTE_ONES[words.view(np.uint8).reshape(-1, 8)].sum(axis=1), dtype=np.uint8)  # NumPy 1
+
+
+_BYTE_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)

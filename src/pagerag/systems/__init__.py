@@ -10,9 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -21,19 +20,47 @@ __all__ = ["Living", "living"]
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """An adapter to a system that is installed on its own."""
+    """Describe an adapter to a system that is installed on its own.
+
+    ``load`` returns the adapter's class; the system itself need not be installed.
+    """
 
     name: str
     label: str
     package: str
     tested: str
-    adapter: str
+    load: Callable[[], Any]
     needs: str
 
-    def load(self) -> Any:
-        """The adapter's class; the system itself need not be installed."""
-        module, _, name = self.adapter.partition(":")
-        return getattr(import_module(module), name)
+
+def _lightrag() -> Any:
+    from pagerag.systems.lightrag import LightRAGBackend
+
+    return LightRAGBackend
+
+
+def _graphrag() -> Any:
+    from pagerag.systems.graphrag import GraphRAGBackend
+
+    return GraphRAGBackend
+
+
+def _hipporag() -> Any:
+    from pagerag.systems.hipporag import HippoRAGBackend
+
+    return HippoRAGBackend
+
+
+def _gfmrag() -> Any:
+    from pagerag.systems.gfmrag import GFMRAGBackend
+
+    return GFMRAGBackend
+
+
+def _kg2rag() -> Any:
+    from pagerag.systems.kg2rag import KG2RAGBackend
+
+    return KG2RAGBackend
 
 
 _LIVING = (
@@ -42,7 +69,7 @@ _LIVING = (
         "LightRAG",
         "lightrag-hku",
         "1.5.7",
-        "pagerag.systems.lightrag:LightRAGBackend",
+        _lightrag,
         "a language model that builds its graph",
     ),
     Living(
@@ -50,7 +77,7 @@ _LIVING = (
         "GraphRAG",
         "graphrag",
         "3.3.0",
-        "pagerag.systems.graphrag:GraphRAGBackend",
+        _graphrag,
         "a language model that builds its graph",
     ),
     Living(
@@ -58,7 +85,7 @@ _LIVING = (
         "HippoRAG2",
         "hipporag",
         "2.0.0a4",
-        "pagerag.systems.hipporag:HippoRAGBackend",
+        _hipporag,
         "an environment with torch and a language model that extracts triples",
     ),
     Living(
@@ -66,7 +93,7 @@ _LIVING = (
         "GFM-RAG",
         "gfmrag",
         "2.0.0",
-        "pagerag.systems.gfmrag:GFMRAGBackend",
+        _gfmrag,
         "Python 3.12 with torch, and rmanluo/GFM-RAG-8M from a model hub",
     ),
     Living(
@@ -74,12 +101,12 @@ _LIVING = (
         "KG2RAG",
         "llama-index-core",
         "0.14",
-        "pagerag.systems.kg2rag:KG2RAGBackend",
+        _kg2rag,
         "its own checkout, Ollama and bge-reranker-large",
     ),
 )
 
 
 def living() -> Mapping[str, Living]:
-    """The adapters to living systems by name."""
+    """Return the adapters to living systems by name."""
     return MappingProxyType({one.name: one for one in _LIVING})

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, InputError
+from pagerag.promotion.foreign import unique_ids
 from pagerag.units import Pool, Relation
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _LONGEST_TITLE = 200
 
 
 def expect(system: Any, name: str, package: str, tested: str) -> Any:
-    """The attribute ``name`` of ``system``, or a BackendError that says which release has it."""
+    """Return the attribute ``name`` of ``system``, or a BackendError that says which release has it."""
     found = getattr(system, name, None)
     if found is None:
         try:
@@ -74,24 +75,8 @@ def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
     return found
 
 
-def unique_ids(ids: Sequence[str]) -> list[str]:
-    """The ids, with ``#2``, ``#3`` … behind those that came before."""
-    seen: dict[str, int] = {}
-    taken = set(ids)
-    unique = []
-    for one in ids:
-        seen[one] = count = seen.get(one, 0) + 1
-        name = one
-        while count > 1 and name in taken:
-            name = f"{one}#{count}"
-            count += 1
-        taken.add(name)
-        unique.append(name)
-    return unique
-
-
 def or_default(promoter: Promoter | None) -> Promoter:
-    """The promoter that was given, or one with the default weights, made when it is first needed."""
+    """Return the promoter that was given, or one with the default weights, made when it is first needed."""
     if promoter is not None:
         return promoter
     from pagerag import Promoter as Default
@@ -100,14 +85,14 @@ def or_default(promoter: Promoter | None) -> Promoter:
 
 
 def checked(k: int) -> int:
-    """The size of a pool, or an InputError."""
+    """Return the size of a pool, or an InputError."""
     if k < 1:
         raise InputError(f"a pool has at least one unit; k is {k}")
     return k
 
 
 def first(pool: Pool, k: int) -> Pool:
-    """The pool's first ``k`` units; relations keep the units that are left."""
+    """Return the pool's first ``k`` units; relations keep the units that are left."""
     if len(pool) <= k:
         return pool
     kept = pool.candidates[:k]

@@ -47,7 +47,7 @@ class Graph:
                 self._facts.append((head, relation, tail))
 
     def relations(self, documents: Sequence[str]) -> tuple[Relation, ...]:
-        """The facts that these documents can state: both ends are mentioned in one of them."""
+        """Return the facts that these documents can state: both ends are mentioned in one of them."""
         wanted = set(documents)
         nowhere: set[str] = set()
         found = []
@@ -76,7 +76,7 @@ def read_nodes(path: Path) -> dict[str, str]:
 
 
 def pool_of(question: str, rows: Sequence[Mapping[str, Any]], graph: Graph | None = None) -> Pool:
-    """A pool from GFM-RAG's document rows; a document's id is its title, its score a logit."""
+    """Return a pool from GFM-RAG's document rows; a document's id is its title, its score a logit."""
     names = unique_ids([str(row.get("id", place)) for place, row in enumerate(rows)])
     candidates = []
     for row, name in zip(rows, names, strict=True):
@@ -108,6 +108,7 @@ class GFMRAGBackend:
         self.graph = Graph(Path(stage1) / "edges.csv") if stage1 is not None else None
 
     def pool(self, question: str, k: int = 20) -> Pool:
+        """Return the ``k`` documents that GFM-RAG retrieves, with the facts of its graph."""
         checked(k)
         retrieve = expect(self.retriever, "retrieve", "gfmrag", TESTED)
         found = retrieve(question, top_k=k, target_types=["document"])
@@ -120,7 +121,7 @@ class GFMRAGBackend:
         return pool_of(question, rows[:k], self.graph)
 
     def ask(self, question: str, context: Sequence[Candidate], prompt_builder: Any, llm: Any) -> str:
-        """GFM-RAG's own prompt and model on these documents and no others."""
+        """Return the answer of GFM-RAG's own prompt and model on these documents and no others."""
         rows = [
             {
                 "id": unit.title or unit.id,

@@ -30,7 +30,7 @@ TESTED = "2.0.0a4"
 
 
 def chunk_id(passage: str) -> str:
-    """The id under which HippoRAG files a passage: an md5 of its text."""
+    """Return the id under which HippoRAG files a passage: an md5 of its text."""
     return "chunk-" + md5(passage.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -57,7 +57,7 @@ def pool_of(
     scores: Sequence[float] | None = None,
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Pool:
-    """A pool from the passages of a QuerySolution; a passage is ``title``, newline, ``text``."""
+    """Return a pool from the passages of a QuerySolution; a passage is ``title``, newline, ``text``."""
     if scores is not None and len(scores) != len(docs):
         raise BackendError(f"HippoRAG gave {len(docs)} passages and {len(scores)} scores")
     names = unique_ids([chunk_id(doc) for doc in docs])

@@ -31,7 +31,7 @@ Triples = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
 
 
 def read_triples(path: str | Path) -> Triples:
-    """The knowledge graph KG2RAG extracted: a folder with one JSON file a title, or one file with all."""
+    """Return the graph that KG2RAG extracted: a folder with one JSON file a title, or one file with all."""
     place = Path(path)
     files = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not files:
@@ -66,7 +66,7 @@ def split_name(name: str) -> tuple[str, int | None]:
 def pool_of(
     question: str, units: Sequence[tuple[str, str, float | None]], graph: Triples | None = None
 ) -> Pool:
-    """A pool from (id, text, score) units; the text's own ``title: `` prefix is taken off."""
+    """Return a pool from (id, text, score) units; the text's own ``title: `` prefix is taken off."""
     names = unique_ids([name for name, _, _ in units])
     candidates, relations = [], list[Relation]()
     for (given, text, score), name in zip(units, names, strict=True):
@@ -103,6 +103,7 @@ class KG2RAGPostprocessor:
     def postprocess_nodes(
         self, nodes: Sequence[Any], query_bundle: Any = None, query_str: str | None = None
     ) -> list[Any]:
+        """Return at most ``k`` of the nodes: the promoted ones, best first."""
         question = query_str if query_str is not None else getattr(query_bundle, "query_str", None)
         if not question:
             raise InputError("promotion needs the question: pass query_str or query_bundle")
@@ -117,6 +118,7 @@ class KG2RAGPostprocessor:
     async def apostprocess_nodes(
         self, nodes: Sequence[Any], query_bundle: Any = None, query_str: str | None = None
     ) -> list[Any]:
+        """Return what ``postprocess_nodes`` returns, off the event loop."""
         return await asyncio.to_thread(self.postprocess_nodes, nodes, query_bundle, query_str)
 
 
@@ -131,6 +133,7 @@ class KG2RAGBackend:
         self.retriever, self.expansion, self.graph = retriever, tuple(expansion), graph
 
     def pool(self, question: str, k: int = 20) -> Pool:
+        """Return the first ``k`` nodes that KG2RAG retrieves and expands."""
         checked(k)
         retrieve = getattr(self.retriever, "retrieve", None)
         if retrieve is None:

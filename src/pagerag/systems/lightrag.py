@@ -1,4 +1,4 @@
-"""LightRAG (lightrag-hku): the pool it retrieves, with its entities and relations, and its rerank hook.
+"""Read LightRAG (lightrag-hku): the pool it retrieves, with entities and relations, and its rerank hook.
 
 Two ways to promote. *Hook*: give ``PromotionHook(k=5)`` to LightRAG as ``rerank_model_func`` and query
 as always; at most k chunks reach its prompt. *Two calls*: ``LightRAGBackend(rag).pool(question)`` has the
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
 from pagerag.errors import BackendError
-from pagerag.systems._common import checked, confidences, expect, first, or_default, unique_ids
+from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title, unique_ids
 from pagerag.units import Candidate, Mode, Pool, Relation
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ TESTED = "1.5.7"
 
 
 def relations_of(rows: Sequence[Mapping[str, Any]], chunks: set[str]) -> tuple[Relation, ...]:
-    """LightRAG's relationships as relations of the chunks of this pool that state them."""
+    """Return LightRAG's relationships as relations of the chunks of this pool that state them."""
     usable = []
     for row in rows:
         units = tuple(c for c in str(row.get("source_id") or "").split(SEPARATOR) if c in chunks)
@@ -44,7 +44,7 @@ def relations_of(rows: Sequence[Mapping[str, Any]], chunks: set[str]) -> tuple[R
 
 
 def entities_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
-    """Chunk id to the names of the entities that LightRAG found in it."""
+    """Return by chunk id the names of the entities that LightRAG found in it."""
     found: dict[str, list[str]] = {}
     for row in rows:
         for chunk in str(row.get("source_id") or "").split(SEPARATOR):
@@ -59,10 +59,11 @@ def pool_of(
     chunks: Mapping[str, Mapping[str, Any]] | None = None,
     title: Callable[[str], str | None] | None = None,
 ) -> Pool:
-    """The pool in an answer of ``aquery_data``; LightRAG gives chunks an order and no score.
+    """Return the pool in an answer of ``aquery_data``; LightRAG gives chunks an order and no score.
 
     ``chunks`` is the content of ``kv_store_text_chunks.json``, which knows each chunk's document and
-    its place in it. ``title`` makes a title of a file path, where file names mean something. LightRAG
+    its place in it. ``title`` makes a title of a file path, where file names mean something; without it a
+    title on the first line of a chunk is taken. Chunks without text are left out. LightRAG
     answers ``{"status": "failure"}`` when it finds nothing: the pool is empty.
     """
     data = answer.get("data")
@@ -77,11 +78,14 @@ def pool_of(
     for row, name in zip(rows, names, strict=True):
         stored = (chunks or {}).get(str(row.get("chunk_id")), {})
         path = row.get("file_path")
+        inside, text = split_title(str(row.get("content") or ""))
+        if not text.strip():
+            continue  # nothing to read, and promotion refuses it
         candidates.append(
             Candidate(
                 id=name,
-                text=str(row.get("content") or ""),
-                title=title(str(path)) if title is not None and path else None,
+                text=text,
+                title=title(str(path)) if title is not None and path else inside,
                 source=stored.get("full_doc_id") or (path if path and path != "unknown_source" else None),
                 position=stored.get("chunk_order_index"),
                 entities=entities.get(str(row.get("chunk_id"))),
@@ -119,20 +123,20 @@ class LightRAGBackend:
         self._query_param, self._parameters = query_param, parameters
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """The chunks LightRAG would put into its prompt, before any reranking."""
+        """Return the chunks LightRAG would put into its prompt, before any reranking."""
         answer = expect(self.rag, "query_data", "lightrag-hku", TESTED)(
             question, self._param(k, rerank=False)
         )
         return first(pool_of(question, answer, title=self.title), k)
 
     async def apool(self, question: str, k: int = 20) -> Pool:
-        """``pool`` for code that already runs in LightRAG's event loop."""
+        """Return what ``pool`` returns, for code that already runs in LightRAG's event loop."""
         call = expect(self.rag, "aquery_data", "lightrag-hku", TESTED)
         answer = await call(question, self._param(k, rerank=False))
         return first(pool_of(question, answer, title=self.title), k)
 
     async def aask(self, question: str, k: int = 20) -> str:
-        """LightRAG's own answer from the chunks that the hook promoted out of ``k``.
+        """Return LightRAG's own answer from the chunks that the hook promoted out of ``k``.
 
         Raises BackendError when promotion did not take part: LightRAG falls back without a word when a
         hook fails, and its answer cache does not know that the chunks changed.
@@ -172,7 +176,11 @@ class LightRAGBackend:
 
 
 class PromotionHook:
-    """LightRAG's ``rerank_model_func``: of the chunks it is shown, at most ``k`` come back, best first.
+    """Promote inside LightRAG, as its ``rerank_model_func``: at most ``k`` chunks come back, best first.
+
+    A chunk that begins with a title on a line of its own is read with that title; chunks without text are
+    passed over. Scores of the selected core lie in [0.5, 1], those of what fills up to ``k`` below 0.5: with
+    ``MIN_RERANK_SCORE=0.5`` LightRAG reads the core alone.
 
     ``calls`` counts its calls, ``last`` is the last Promotion, ``error`` what the last call raised; LightRAG
     hides errors, so ``check`` raises them again.
@@ -188,24 +196,33 @@ class PromotionHook:
     async def __call__(
         self, query: str, documents: Sequence[str], top_n: int | None = None, **_: Any
     ) -> list[dict[str, Any]]:
+        """Return ``{"index", "relevance_score"}`` of each chunk to read, best first."""
         self.calls += 1
         self.error = None
         try:
-            candidates = [Candidate(str(i), text) for i, text in enumerate(documents)]
+            candidates = [
+                Candidate(str(place), text, title=title)
+                for place, (title, text) in enumerate(map(split_title, documents))
+                if text.strip()
+            ]
             k = self.k if top_n is None else min(self.k, top_n)
             promotion = await self.promoter.apromote(query, candidates, k=k, mode=self.mode)
         except Exception as error:
             self.error = error
             raise
         self.last = promotion
-        # LightRAG drops rows below its min_rerank_score, 0 by default: scores are in [0, 1].
+        # LightRAG drops rows below its min_rerank_score, 0 by default.
+        core = set(promotion.core_places)
         return [
-            {"index": int(unit.id), "relevance_score": float(promotion.scores[int(unit.id)])}
-            for unit in promotion.context
+            {
+                "index": int(promotion.candidates[place].id),
+                "relevance_score": 0.499 * float(promotion.scores[place]) + (0.5 if place in core else 0.0),
+            }
+            for place in promotion.context_places
         ]
 
     def check(self) -> Promotion:
-        """The last promotion; raises when there was none, or when LightRAG hid its failure."""
+        """Return the last promotion; raises when there was none, or when LightRAG hid its failure."""
         if self.error is not None:
             raise BackendError(
                 f"the promotion hook failed and LightRAG went on without it: {self.error}"

@@ -12,6 +12,7 @@ The contracts are those of ``pagerag.protocols``.
 """
 
 from pagerag.testing.chat import Reply, ScriptedChat
+from pagerag.testing.corpora import check_corpus
 from pagerag.testing.encoders import check_encoder, check_support_encoder
 from pagerag.testing.extractors import check_extractor
 from pagerag.testing.fakes import (
@@ -33,6 +34,7 @@ __all__ = [
     "Reply",
     "ScriptedChat",
     "check_backend",
+    "check_corpus",
     "check_encoder",
     "check_extractor",
     "check_reader",

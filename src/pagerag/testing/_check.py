@@ -55,7 +55,7 @@ class Checker:
     def call(
         self, what: str, function: Callable[[], T], allowed: tuple[type[Exception], ...] = ()
     ) -> T | None:
-        """The function's value; None when it raised an error that the contract allows."""
+        """Return the function's value; None when it raised an error that the contract allows."""
         try:
             return function()
         except allowed:
@@ -68,7 +68,7 @@ class Checker:
             ) from problem
 
     def member(self, component: object, name: str, kind: type[Any] | None, contract: str) -> Any:
-        """An attribute that the protocol asks for."""
+        """Return an attribute that the protocol asks for."""
         value = getattr(component, name, _MISSING)
         if value is _MISSING:
             self.fail(contract, f"no attribute {name!r}")
@@ -78,12 +78,12 @@ class Checker:
         return value
 
     def method(self, component: object, name: str, contract: str) -> None:
-        """A method that the protocol asks for."""
+        """Fail unless the component has a method that the protocol asks for."""
         value = getattr(component, name, None)
         self.expect(callable(value), contract, f"{name} = {value!r}")
 
     def name(self, component: object) -> str:
-        """The component's name: people read it in traces and tables."""
+        """Return the component's name: people read it in traces and tables."""
         contract = "name is a text that is not blank"
         value: str = self.member(component, "name", str, contract)
         self.expect(value.strip(), contract, f"name = {value!r}")
@@ -94,20 +94,20 @@ _MISSING = object()
 
 
 def in_threads(function: Callable[[], T], threads: int = 4) -> list[T]:
-    """The values of the same call made by several threads at once."""
+    """Return the values of the same call made by several threads at once."""
     with ThreadPoolExecutor(threads) as pool:
         return [future.result() for future in [pool.submit(function) for _ in range(threads)]]
 
 
 def shorten(value: object, longest: int = 300) -> str:
-    """A value as text that fits in a message; lone surrogates are escaped, so that it can be printed."""
+    """Return a value as text that fits in a message; lone surrogates are escaped for printing."""
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
 def names_of(values: Sequence[object]) -> str:
-    """Up to three values, for a message."""
+    """Return up to three values, for a message."""
     shown = ", ".join(shorten(value, 60) for value in values[:3])
     return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")
 

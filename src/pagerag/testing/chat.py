@@ -107,7 +107,7 @@ class ScriptedChat:
         return said if isinstance(said, Reply) else Reply(said)
 
     def embed(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to an embedding request, as floats or, when asked, as base64."""
+        """Return the reply to an embedding request, as floats or, when asked, as base64."""
         texts = request.get("input") or []
         rows = self._encoder.encode_passages([texts] if isinstance(texts, str) else [str(t) for t in texts])
         packed = request.get("encoding_format") == "base64"
@@ -126,7 +126,7 @@ class ScriptedChat:
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
-    """The messages of a chat request as one text."""
+    """Return the messages of a chat request as one text."""
     parts = []
     for message in request.get("messages") or ():
         content = message.get("content")
@@ -149,7 +149,7 @@ def _completion(request: Mapping[str, Any], reply: Reply, kind: str) -> dict[str
     }
 
 
-def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:
+def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - counts all methods as one
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # Head and body in one packet: sent apart, each reply would wait for the client's acknowledgement.
@@ -172,7 +172,9 @@ def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:
             if not self.path.rstrip("/").endswith("/chat/completions"):
                 self._send(404, json.dumps({"error": {"message": f"there is no {self.path} here"}}))
                 return
-            reply = chat.reply_to(request, dict(self.headers.items()))
+            self._answer(request, chat.reply_to(request, dict(self.headers.items())))
+
+        def _answer(self, request: Mapping[str, Any], reply: Reply) -> None:
             time.sleep(reply.delay)
             if reply.body is not None:
                 self._send(reply.status, reply.body, reply.headers)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
+from pagerag.read.base import AtOnceReader
 from pagerag.text import split_sentences, tokenize
 from pagerag.units import Answer, Candidate, Citation, Pool, State
 
@@ -62,7 +63,7 @@ class FakeRetriever:
         self._words = [set(tokenize(f"{unit.title or ''} {unit.text}")) for unit in self._units]
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """A pool of at most ``k``; for a question that no script knows, an empty one."""
+        """Return a pool of at most ``k``; for a question that no script knows, an empty one."""
         if k < 1:
             raise InputError(f"k is {k}; it must be 1 or more")
         self.questions.append(question)
@@ -79,11 +80,11 @@ class FakeBackend(FakeRetriever):
     """The same behind the method of a backend."""
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """A pool of at most ``k``."""
+        """Return a pool of at most ``k``."""
         return self.retrieve(question, k)
 
 
-class FakeReader:
+class FakeReader(AtOnceReader):
     """Answers with what it is told to, or with the first sentence it sees, and cites that unit.
 
     ``answers`` is a text, a mapping from questions to texts, or a function of the question and the context.
@@ -101,7 +102,7 @@ class FakeReader:
         self._answers = answers
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """The answer; abstains without context, without an answer, and when the evidence is insufficient."""
+        """Return the answer; abstain without context or answer, and when evidence is insufficient."""
         given = tuple(context)
         self.calls.append((question, given, state))
         text = "" if state == "insufficient" or not given else self._text(question, given)

@@ -1,7 +1,8 @@
-"""The contract of a reader."""
+"""Check the contract of a reader."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 
@@ -29,9 +30,12 @@ def check_reader(
     abstains: bool = False,
     odd: bool = True,
 ) -> None:
-    """Check that ``reader.read(question, context, state=...)`` answers from the context and cites it.
+    """Check that ``reader`` keeps the contract of ``pagerag.protocols.Reader``.
 
-    - ``name`` is a text; the answer's text is a text, empty exactly when the reader abstains;
+    - it is a whole Reader; ``name`` and ``identity`` are texts; ``prefers`` is "core" or "context";
+    - ``read``, ``aread`` and ``stream`` give equal answers, and a stream ends in its Answer;
+    - after ``close`` the reader can be used again;
+    -  the answer's text is a text, empty exactly when the reader abstains;
     - confidence is None or in [0, 1]; usage is a mapping; ``to_dict()`` can be written as JSON;
     - a citation's number is a place in the context, counted from 1, and its id is that unit's; its offsets
       lie in that unit's text, and its quote stands there;
@@ -45,9 +49,15 @@ def check_reader(
     """
     check = Checker("check_reader", reader)
     check.name(reader)
-    check.method(reader, "read", "read(question, context, state=...) is a method")
+    for method in ("read", "aread", "stream"):
+        check.method(reader, method, f"{method}(question, context, state=...) is a method")
+    check.method(reader, "close", "close() is a method")
+    check.member(reader, "identity", str, "identity is a text")
+    prefers = check.member(reader, "prefers", str, 'prefers is "core" or "context"')
+    check.expect(prefers in ("core", "context"), 'prefers is "core" or "context"', prefers)
     given = tuple(context)
     said = _read(check, reader, question, given, "enough", "the context")
+    _same_in_every_form(check, reader, question, given, said)
     if answer is not None:
         check.expect(
             said is not None and answer.casefold() in said.text.casefold(),
@@ -69,6 +79,23 @@ def check_reader(
         for unit, label in zip(units, ODD_TEXTS, strict=True):
             _read(check, reader, question, (unit, given[0]), "enough", f"an odd unit ({label})")
         _read(check, reader, ODD_TEXTS["control characters"], given, "enough", "an odd question")
+
+
+def _same_in_every_form(
+    check: Checker, reader: Reader, question: str, context: tuple[Candidate, ...], said: Answer | None
+) -> None:
+    later = check.call("awaiting aread", lambda: asyncio.run(_awaited(reader, question, context)))
+    check.expect(later == said, "aread gives the answer of read", later)
+    streamed: list[object] = check.call("streaming", lambda: list(reader.stream(question, context))) or []
+    last = streamed.pop() if streamed else None
+    check.expect(isinstance(last, Answer), "a stream ends in its Answer", last)
+    check.expect(all(isinstance(piece, str) for piece in streamed), "a stream's pieces are texts", streamed)
+    check.expect(last == said, "stream ends in the answer of read", last)
+    check.call("closing", reader.close)
+
+
+async def _awaited(reader: Reader, question: str, context: tuple[Candidate, ...]) -> Answer:
+    return await reader.aread(question, context)
 
 
 def _read(

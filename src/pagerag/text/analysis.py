@@ -1,14 +1,11 @@
-"""One reading of one unit, made once and kept with the index if there is one."""
+"""Read one unit's text into an Analysis, made once and kept with the index if there is one."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from enum import IntFlag
 
-from pagerag.errors import FormatError
 from pagerag.protocols import EntityExtractor
 from pagerag.text.codes import Codes, unit_codes
 from pagerag.text.entities import extract_entities, name_key
@@ -16,16 +13,29 @@ from pagerag.text.lexicon import PRONOUNS, STOP_WORDS
 from pagerag.text.questions import relation_mask
 from pagerag.text.sentences import split_sentences
 from pagerag.text.tokens import all_words
+from pagerag.units import ANALYSIS_VERSION as VERSION
+from pagerag.units import Analysis
 
-__all__ = ["MAX_CHARACTERS", "Analysis", "Analyzer", "codes_of"]
-
-VERSION = 1
+__all__ = ["MAX_CHARACTERS", "VERSION", "Analysis", "Analyzer", "SentenceFlag", "codes_of"]
 
 MAX_CHARACTERS = 200_000
 """How much of one unit is read. A longer unit is kept whole for the reader, but only this much of it is
-analysed; the trace says so."""
+analysed."""
 
-_PRONOUN, _YEAR, _NUMBER, _CASELESS = 1, 2, 4, 8
+
+class SentenceFlag(IntFlag):
+    """What is said of a sentence in ``Analysis.flags``."""
+
+    PRONOUN = 1
+    """It opens with a pronoun."""
+    YEAR = 2
+    NUMBER = 4
+    CASELESS = 8
+    """It has no capitals to tell names by."""
+
+
+# As plain numbers: operations on members of an IntFlag take a microsecond each.
+_PRONOUN, _YEAR, _NUMBER, _CASELESS = map(int, SentenceFlag)
 _HAS_YEAR = re.compile(r"\b[12]\d{3}\b").search
 # "(3 March 1926 – 7 March 2012)" after a name says when somebody was born and died without the words.
 _HAS_LIFE = re.compile(r"\([^()]{0,80}?\b\d{3,4}\b[^()]{0,30}?[-\u2013\u2014][^()]{0,40}?\b\d{3,4}\b").search
@@ -35,72 +45,11 @@ _HAS_ASCII_DIGIT = re.compile(r"[0-9]").search
 _HAS_CAPITAL = re.compile(r"[A-Z]").search
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What reading a unit's text gives, sentence by sentence (one sentence when it was read whole).
-
-    ``tokens`` is Tok(s); ``entities`` are keys (``name_key``), ``surfaces`` how each was spelled;
-    ``relations`` the relation cues as bits; ``flags`` say whether the sentence opens with a pronoun,
-    holds a year, holds a number, and has no capitals to tell names by.
-    """
-
-    spans: tuple[tuple[int, int], ...]
-    tokens: tuple[tuple[str, ...], ...]
-    entities: tuple[tuple[str, ...], ...]
-    surfaces: tuple[tuple[str, ...], ...]
-    relations: tuple[int, ...]
-    flags: tuple[int, ...]
-    whole: bool = False
-    cut: bool = False
-    _codes: Codes | None = field(default=None, init=False, repr=False, compare=False)
-
-    def __len__(self) -> int:
-        return len(self.spans)
-
-    def __reduce__(self) -> tuple[type[Analysis], tuple[Any, ...]]:
-        # another process has other codes
-        read = (self.spans, self.tokens, self.entities, self.surfaces, self.relations, self.flags)
-        return Analysis, (*read, self.whole, self.cut)
-
-    def to_bytes(self) -> bytes:
-        """A compact form to store beside the unit."""
-        body = [
-            VERSION,
-            int(self.whole),
-            int(self.cut),
-            self.spans,
-            [" ".join(row) for row in self.tokens],
-            self.entities,
-            self.surfaces,
-            self.relations,
-            self.flags,
-        ]
-        return json.dumps(body, separators=(",", ":")).encode("ascii")
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Analysis:
-        """Read what ``to_bytes`` wrote; another version's bytes are refused."""
-        try:
-            body: list[Any] = json.loads(data)
-            version, whole, cut, spans, tokens, entities, surfaces, relations, flags = body
-        except (ValueError, TypeError) as broken:
-            raise FormatError(f"not a stored analysis ({broken}); index the unit again") from broken
-        if version != VERSION:
-            raise FormatError(f"stored analysis has version {version}, not {VERSION}; index the unit again")
-        return cls(
-            spans=tuple((a, b) for a, b in spans),
-            tokens=tuple(tuple(row.split(" ")) if row else () for row in tokens),
-            entities=tuple(map(tuple, entities)),
-            surfaces=tuple(map(tuple, surfaces)),
-            relations=tuple(relations),
-            flags=tuple(flags),
-            whole=bool(whole),
-            cut=bool(cut),
-        )
-
-
 def codes_of(analyses: Sequence[Analysis]) -> list[Codes]:
-    """The words of each as numbers; made when first asked for, kept with the analysis, and never stored."""
+    """Return the words of each analysis as numbers.
+
+    They are made when first asked for, kept with the analysis, and never stored.
+    """
     missing = [analysis for analysis in analyses if analysis._codes is None]
     if missing:
         for analysis, codes in zip(missing, unit_codes([one.tokens for one in missing]), strict=True):
@@ -110,7 +59,9 @@ def codes_of(analyses: Sequence[Analysis]) -> list[Codes]:
 
 
 class Analyzer:
-    """Text to Analysis. ``extractor`` replaces the built-in entity extraction (spaCy, GLiNER, ...).
+    """Turns text into an Analysis.
+
+    ``extractor`` replaces the built-in entity extraction (spaCy, GLiNER, ...).
 
     >>> reading = Analyzer().analyze("Hans Zimmer composed the score of Interstellar. He was born in 1957.")
     >>> len(reading), reading.entities[0]
@@ -125,9 +76,7 @@ class Analyzer:
 
     def analyze(self, text: str, *, whole: bool = False) -> Analysis:
         """Read ``text``; ``whole`` keeps it as one sentence (it is one, or it is a paragraph unit)."""
-        cut = len(text) > self.max_characters
-        if cut:
-            text = text[: self.max_characters]
+        text = text[: self.max_characters]
         spans = [(0, len(text))] if whole else split_sentences(text)
         tokens: list[tuple[str, ...]] = []
         entities: list[tuple[str, ...]] = []
@@ -159,12 +108,7 @@ class Analyzer:
             tuple(relations),
             tuple(flags),
             whole,
-            cut,
         )
-
-    def analyze_many(self, texts: Sequence[str], *, whole: bool = False) -> list[Analysis]:
-        """``analyze`` for each text, in order."""
-        return [self.analyze(text, whole=whole) for text in texts]
 
 
 def _flags(sentence: str, words: list[str], named: bool) -> int:

@@ -36,7 +36,10 @@ class Codes:
 
 
 def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
-    """The codes of several units, each given by the tokens of its sentences: quicker than one at a time."""
+    """Return the codes of several units, each given by the tokens of its sentences.
+
+    Quicker than one unit at a time.
+    """
     words = word_codes(list(chain.from_iterable(chain.from_iterable(units))))
     found = []
     start = 0
@@ -51,8 +54,11 @@ def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
 
 
 def word_codes(words: Sequence[str]) -> Ints:
-    """2 x words: the code of each, and of its stem, which is a sum of its letters, each times a number for its
-    place: quicker than the hash of a part of each word."""
+    """Return 2 x words: the code of each word, and of its stem.
+
+    A stem's code is a sum of its letters, each times a number for its place: quicker than the hash of a
+    part of each word.
+    """
     codes = np.empty((2, len(words)), dtype=np.int64)
     codes[0] = np.fromiter(map(hash, words), dtype=np.int64, count=len(words))
     letters = np.array(words, dtype=f"U{STEM}").view(np.uint32).reshape(len(words), STEM)
@@ -62,5 +68,8 @@ def word_codes(words: Sequence[str]) -> Ints:
 
 @lru_cache(maxsize=256)
 def question_codes(tokens: tuple[str, ...]) -> Ints:
-    """The codes of a question's words, each once. Kept, because one question is often put to several pools."""
+    """Return the codes of a question's words, each once.
+
+    Kept, because one question is often put to several pools.
+    """
     return word_codes(list(dict.fromkeys(tokens)))

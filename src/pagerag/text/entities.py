@@ -18,7 +18,7 @@ MAX_NAME_TOKENS = 12
 
 
 def _upper_case() -> str:
-    """The capitals of the cased scripts, as regular-expression ranges (``re`` has no \\p{Lu})."""
+    """Return the capitals of the cased scripts as ranges for patterns: ``re`` has no class of them."""
     ranges: list[str] = []
     start = previous = -2
     for code in [*range(0x41, 0x5B), *(c for c in range(0xC0, 0x590) if chr(c).isupper()), 0x110000]:
@@ -32,7 +32,8 @@ def _upper_case() -> str:
 
 _U = _upper_case()
 _JOINERS = "|".join(NAME_JOINERS.split())
-# No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and harmless.
+# No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and
+# harmless.
 _ASCII_NAME = re.compile(
     r"[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
 ).findall
@@ -54,9 +55,9 @@ _GENITIVE = ("'s", "’s")
 
 
 def extract_entities(text: str) -> list[str]:
-    """The entities that ``text`` (one sentence) names, as spelled there: names, then numbers, then titles
-    in quotes, each in order of appearance.
+    """Return the entities that ``text`` (one sentence) names, as they are spelled there.
 
+    Names come first, then numbers, then titles in quotes, each in order of appearance.
     A capital at the head of a sentence proves little, so a lone opening word counts only when it is
     neither a stop word nor a relation cue ("Directed by ...").
     """
@@ -78,14 +79,7 @@ def extract_entities(text: str) -> list[str]:
         if ("bin" in surface or "ibn" in surface) and _FATHER.search(surface) is not None:
             found += _FATHER.split(surface)  # a name that contains the father's
     if (_HAS_ASCII_DIGITS(text) if plain else _HAS_DIGITS(text)) is not None:
-        dated = " ".join(found)  # a number that belongs to a name is not one of its own: "April 1943"
-        for match in _ASCII_NUMBER(text) if plain else _NUMBER(text):
-            number = match.group()
-            if number not in dated:
-                start = match.start()
-                before = text[start - 1 : start]
-                if not (before.isalnum() or before in {"_", "."}):
-                    found.append(number)
+        found += _numbers(text, found)
     if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
         for quoted in _QUOTED(text):
             surface = quoted[1:-1].strip(" ,.;:!?")
@@ -94,9 +88,23 @@ def extract_entities(text: str) -> list[str]:
     return found
 
 
+def _numbers(text: str, names: list[str]) -> list[str]:
+    """Return the numbers of a text that belong to none of its names ("April 1943" is one)."""
+    dated = " ".join(names)
+    found: list[str] = []
+    for match in _ASCII_NUMBER(text) if text.isascii() else _NUMBER(text):
+        number = match.group()
+        if number not in dated:
+            start = match.start()
+            before = text[start - 1 : start]
+            if not (before.isalnum() or before in {"_", "."}):
+                found.append(number)
+    return found
+
+
 @lru_cache(maxsize=1 << 14)
 def name_key(surface: str) -> str:
-    """The form in which two spellings of a name meet: folded words without stop words.
+    """Return the form in which two spellings of a name meet: folded words without stop words.
 
     Empty when nothing is left to tell it by (a name of stop words alone, or punctuation).
     """
@@ -104,7 +112,7 @@ def name_key(surface: str) -> str:
         lower = surface.lower()
         if lower.isalnum():  # most names are one plain word or several; the pattern is for the others
             return "" if lower in STOP_WORDS else lower
-        words = lower.split(" ")
+        words = lower.split()
         if not "".join(words).isalnum():
             words = all_words(surface)
     else:

@@ -23,6 +23,7 @@ class SpacyExtractor:
         self._without = frozenset(without)
 
     def __call__(self, text: str, /) -> Sequence[str]:
+        """Return the names in a sentence."""
         # spaCy stores strings as UTF-8, which has no place for half of a surrogate pair.
         readable = text.encode("utf-8", "replace").decode("utf-8")
         return [entity.text for entity in self._pipeline(readable).ents if entity.label_ not in self._without]
@@ -37,5 +38,6 @@ class GlinerExtractor:
         self._threshold = threshold
 
     def __call__(self, text: str, /) -> Sequence[str]:
+        """Return the names in a sentence."""
         found = self._model.predict_entities(text, self._labels, threshold=self._threshold)
         return [entity["text"] for entity in sorted(found, key=lambda entity: entity.get("start", 0))]

@@ -20,7 +20,7 @@ _AMBIGUOUS = ""
 
 
 def title_keys(title: str) -> tuple[str, str]:
-    """A title's key with and without the bracket that tells namesakes apart: "Get Low (film)"."""
+    """Return a title's key with and without the bracket that tells namesakes apart: "Get Low (film)"."""
     full = name_key(title)
     base = name_key(_BRACKETS.sub("", title)) if title[-1:] in ")）]" else full
     return base or full, full
@@ -65,7 +65,7 @@ class Gazetteer:
         self.short = {*self._aliases, *self._acronyms, *self._surnames}  # what ``resolve`` may change
 
     def resolve(self, key: str, surface: str) -> str:
-        """The name that ``key`` stands for in this pool; itself when nothing better is certain."""
+        """Return the name that ``key`` stands for in this pool; itself when nothing better is certain."""
         if key not in self.short or key in self.titles:
             return key
         whole = self._aliases.get(key)
@@ -84,8 +84,11 @@ class Gazetteer:
 
 @lru_cache(maxsize=1 << 14)
 def title_parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The words of a title, the shorter names it may go by, and its initials; nothing for one that has no
-    shorter name, or is too long for a name. Kept, because titles come again and again."""
+    """Return the words of a title, the shorter names it may go by, and its initials.
+
+    Nothing for a title that has no shorter name or is too long for a name. Kept, because titles come again
+    and again.
+    """
     words = title.split(" ")
     if len(words) < 2 or len(words) > _LONGEST_NAME:
         return (), (), ""

@@ -164,7 +164,8 @@ RELATIONS: dict[str, str] = {
     "birth": "born birth birthplace birthdate birthday native née raised",
     "death": "died death die dies dead killed deceased burial buried assassinated murdered drowned executed "
     "suicide",
-    "spouse": "married wife husband spouse wed widow marriage divorced consort marry marries wives husbands spouses",
+    "spouse": "married wife husband spouse wed widow marriage divorced consort marry marries wives husbands "
+    "spouses",
     "parent": "father mother parent parents son daughter child children paternal maternal grandfather "
     "grandmother grandson granddaughter grandparent heir illegitimate stepmother stepfather sons daughters",
     "sibling": "brother sister sibling siblings twin half-brother stepbrother cousin uncle aunt nephew niece",
@@ -176,7 +177,8 @@ RELATIONS: dict[str, str] = {
     "single rapper label perform performs performers singers bands musicians artists guitarist",
     "act": "starring starred stars star actor actress cast role played portrays portrayed plays appeared "
     "character voice voiced costarred actors actresses portray roles characters",
-    "produce": "produced producer producers production produces produce manufactured manufacturer maker makers",
+    "produce": "produced producer producers production produces produce manufactured manufacturer maker "
+    "makers",
     "found": "founded founder cofounded co-founder established founding formed created creator "
     "inventor invented developed developer started founders creators create invent develop",
     "own": "owner owned owns acquired purchased bought subsidiary parent-company belongs",

@@ -60,7 +60,8 @@ class Question:
     form: Form
     answer: str
     near: int
-    """The relation said of the question's names, as one bit: the director, in "the birthplace of the director of X"."""
+    """The relation said of the question's names, as one bit: the director, in "the birthplace of the
+    director of X"."""
     target: int
     """The relation that is asked for in the end, as one bit: the birthplace."""
     weighed: str = ""
@@ -71,16 +72,12 @@ class Question:
 
 
 @lru_cache(maxsize=256)
-def read_question(text: str, extra_entities: tuple[str, ...] = ()) -> Question:
-    """Read ``text``; ``extra_entities`` are names that the pool or a backend found in it.
-
-    Kept, because one question is often put to several pools.
-    """
+def read_question(text: str) -> Question:
+    """Read a question; the last ones are kept, because one question is often put to several pools."""
     words = all_words(text)
     tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
-    surfaces = [*_question_names(text), *extra_entities]
     keys: dict[str, str] = {}
-    for surface in surfaces:
+    for surface in _question_names(text):
         key = name_key(surface)
         if key:
             keys.setdefault(key, surface)
@@ -112,7 +109,7 @@ def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:
 
 
 def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
-    """The relations that ``tokens`` signal, one bit each (the order of ``lexicon.RELATIONS``)."""
+    """Return the relations that ``tokens`` signal, one bit each (the order of ``lexicon.RELATIONS``)."""
     mask = 0
     for token in _CUES.intersection(tokens):
         mask |= 1 << RELATION_OF[token]
@@ -120,8 +117,10 @@ def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
 
 
 def _order(text: str, names: tuple[str, ...]) -> tuple[int, int]:
-    """(near, target): a chain of relations is said from the name outwards, so the word nearest to a name is
-    the first hop and the farthest the last."""
+    """Return the relation nearest to a name, and the farthest.
+
+    A chain of relations is said from the name outwards: the nearest is the first hop, the farthest the last.
+    """
     places = [(start, start + len(name)) for name in names if (start := text.find(name)) >= 0]
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
@@ -149,8 +148,10 @@ def _question_names(text: str) -> list[str]:
 
 
 def _form(words: list[str], text: str, entities: int) -> Form:
-    """Comparison needs two things to compare and a form that compares; a yes-no question opens with its
-    verb. The question alone decides."""
+    """Tell the form of a question from its words alone.
+
+    Comparison needs two things to compare and a form that compares; a yes-no question opens with its verb.
+    """
     if words and words[0] in _YES_NO and not _OR.search(text):
         return "yes-no"
     compares = any(word in COMPARATIVES for word in words)
@@ -172,7 +173,7 @@ def _by_date(words: list[str]) -> bool:
 
 
 def _answer_type(words: list[str]) -> str:
-    """The type of the first telling word: the question word, or the noun that "what" or "which" asks of."""
+    """Return the type of the first telling word: the question word, or the noun after "what" or "which"."""
     for index, word in enumerate(words):
         if word in {"who", "whom", "whose"}:
             return "person"

@@ -103,7 +103,7 @@ _INITIAL = re.compile(r"(?:^|\.)\w$")
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """The (start, end) offsets of the sentences of ``text``, in order, without surrounding space.
+    """Return the (start, end) offsets of the sentences of ``text``, in order, without surrounding space.
 
     Every character that is not white space belongs to exactly one sentence.
     """
@@ -136,8 +136,10 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> in
 
 
 def _ends_sentence(text: str, stop: int, after: int) -> bool:
-    """Whether the full stop at ``stop`` ends a sentence: not after an abbreviation or an initial, and
-    not before a lower-case letter."""
+    """Return whether the full stop at ``stop`` ends a sentence.
+
+    It does not after an abbreviation or an initial, nor before a lower-case letter.
+    """
     follower = text[after : after + 3].lstrip()[:1]
     if follower.islower():
         return False

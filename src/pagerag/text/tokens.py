@@ -14,7 +14,8 @@ from pagerag.text.lexicon import STOP_WORDS
 
 __all__ = ["all_words", "fold", "tokenize"]
 
-# ASCII letters and digits in lower case, a space for everything else: what is left between spaces are the words.
+# ASCII letters and digits in lower case, a space for everything else: what is left between spaces are the
+# words.
 _SPACED = "".join([chr(code).lower() if chr(code).isalnum() else " " for code in range(128)])
 # \w knows letters and digits of every script but not the combining signs that Indic, Arabic, Hebrew and
 # Thai words carry inside; without these ranges such words would fall to pieces.
@@ -61,7 +62,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def _pairs(word: str) -> list[str]:
-    """The runs of unspaced script in ``word`` as pairs of neighbouring characters, the rest as it is."""
+    """Return runs of unspaced script in ``word`` as pairs of neighbouring characters, the rest as it is."""
     pieces: list[str] = []
     end = 0
     for run in _UNSPACED.finditer(word):

@@ -15,8 +15,8 @@ import pytest
 from model import CORPUS, QUESTION, facts
 
 from pagerag import Candidate, Promoter, promote
-from pagerag.errors import EndpointError, InputError, ReaderTimeoutError, SettingsError
-from pagerag.read.retry import RetryPolicy
+from pagerag.endpoint import RetryPolicy
+from pagerag.errors import EndpointError, EndpointTimeoutError, InputError, SettingsError
 from pagerag.retrieve import BM25Retriever
 from pagerag.settings import ChatSettings
 from pagerag.testing import FakeEncoder, FakeRetriever, ScriptedChat, check_retriever
@@ -412,7 +412,7 @@ class TestEndpointChat:
             EndpointChat(settings(server), retry=QUICK).complete(message)
         with (
             ScriptedChat([ServerReply("late", delay=1.0)]) as server,
-            pytest.raises((ReaderTimeoutError, EndpointError)),
+            pytest.raises((EndpointTimeoutError, EndpointError)),
         ):
             EndpointChat(settings(server, deadline=0.2, read_timeout=0.1), retry=QUICK).complete(message)
 
@@ -428,12 +428,12 @@ class TestEndpointChat:
 
         made: list[Any] = []
 
-        class Counted(httpx.Client):
+        class Counted(httpx.AsyncClient):
             def __init__(self, **options: Any) -> None:
                 super().__init__(**options)
                 made.append(self)
 
-        monkeypatch.setattr(httpx, "Client", Counted)
+        monkeypatch.setattr(httpx, "AsyncClient", Counted)
         with ScriptedChat(["one"]) as server:
             chat = EndpointChat(settings(server))
             for _ in range(3):

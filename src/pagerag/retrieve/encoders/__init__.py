@@ -12,19 +12,54 @@ a plug-in's name            an installed entry point of the group ``pagerag.enco
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any, cast
 
-from pagerag.errors import InputError
+from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, load, names
 from pagerag.retrieve.encoders._folder import cache_folder
 from pagerag.retrieve.encoders.cached import CachedEncoder
 
-__all__ = ["CachedEncoder", "cache_folder", "encoder"]
+__all__ = [
+    "DEFAULT_ENCODER",
+    "STORE_MAY_NAME",
+    "CachedEncoder",
+    "cache_folder",
+    "encoder",
+    "encoder_of_store",
+]
+
+DEFAULT_ENCODER = "wordllama"
+"""The encoder of a new store when none is named."""
+
+STORE_MAY_NAME = ("wordllama", "minilm", "minilm-fp32")
+"""What opening a store may build on the store's word alone: encoders of ours that run here, from installed
+packages, and send nothing anywhere."""
+
+
+def encoder_of_store(name: str, location: str, chosen: str = "") -> Encoder:
+    """Return the encoder that the store at ``location`` was made with and names as ``name``.
+
+    A store may come from anywhere. Any other name than those in ``STORE_MAY_NAME`` could send questions and
+    keys to an address, or run code, so it must be ``chosen`` by the user: the same name by ``--encoder`` or
+    the setting ``store.encoder``.
+    """
+    if chosen and chosen != name:
+        raise StoreMismatchError(
+            f"the store {location} was made with the encoder {name!r}, not {chosen!r}; use that encoder, or "
+            "index the documents again into a new folder"
+        )
+    if name not in STORE_MAY_NAME and not chosen:
+        raise StoreError(
+            f"the store {location} names the encoder {name!r}, which is not built in; if you trust it, name "
+            f"it yourself: --encoder {shlex.quote(name)}, or the setting store.encoder"
+        )
+    return encoder(name)
 
 
 def encoder(name: str, *, cache: bool = False, **options: Any) -> Encoder:
-    """The encoder of this name (see the table above).
+    """Return the encoder of this name (see the table above).
 
     With ``cache`` its vectors are kept on disk, by content. ``options`` go to the encoder itself:
     prefixes, batch size, API key and so on.

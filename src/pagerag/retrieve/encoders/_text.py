@@ -8,5 +8,5 @@ __all__ = ["encodable"]
 
 
 def encodable(texts: Sequence[str]) -> list[str]:
-    """The texts with halves of surrogate pairs, which UTF-8 cannot carry, replaced one for one."""
+    """Return the texts with halves of surrogate pairs, which UTF-8 cannot carry, replaced one for one."""
     return [text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8") for text in texts]

@@ -58,7 +58,7 @@ def bert_model(
     epsilon: float = 1e-12,
     prefix: str = "",
 ) -> Any:
-    """The ``onnx.ModelProto`` of a BERT encoder whose weights have the usual names.
+    """Return the ``onnx.ModelProto`` of a BERT encoder whose weights have the usual names.
 
     ``prefix`` stands before every name in ``tensors`` ("bert." in checkpoints with a head).
     """

@@ -135,6 +135,6 @@ def _key(kind: str, text: str) -> bytes:
 
 
 def _file_name(name: str) -> str:
-    """The encoder's name as part of a file name; what cannot stand there is told apart by a hash."""
+    """Return the encoder's name as part of a file name; what cannot stand there is told apart by a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"

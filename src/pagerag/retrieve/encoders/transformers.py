@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._extras import need
+from pagerag.errors import InputError
 from pagerag.retrieve.encoders._text import encodable
 
-__all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder"]
+__all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder", "model_place"]
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """How a model wants its texts: prefixes, an end-of-sequence token after each text, the longest text
-    it reads, the side that is padded, and whether its own code must be trusted to load it."""
+    """How a model wants its texts.
+
+    Prefixes, an end-of-sequence token after each text, the longest text it reads, the side that is padded,
+    and whether it comes with code of its own, which runs only when the caller says so.
+    """
 
     query_prefix: str = ""
     passage_prefix: str = ""
     add_eos: bool = False
     max_tokens: int | None = None
     padding_side: str | None = None
-    trust_remote_code: bool = False
+    own_code: bool = False
 
 
 PRESETS: dict[str, Preset] = {
@@ -37,7 +42,7 @@ PRESETS: dict[str, Preset] = {
         add_eos=True,
         max_tokens=32768,
         padding_side="right",
-        trust_remote_code=True,
+        own_code=True,
     ),
     "intfloat/e5-base-v2": Preset(query_prefix="query: ", passage_prefix="passage: "),
     "intfloat/e5-large-v2": Preset(query_prefix="query: ", passage_prefix="passage: "),
@@ -49,8 +54,13 @@ PRESETS: dict[str, Preset] = {
 
 
 class SentenceTransformersEncoder:
-    """The model of this name or path. Models listed in ``PRESETS`` are used as their authors say; every
-    part of a preset can be overridden by keyword (``query_prefix=...``)."""
+    """The model of this hub name, or of a folder.
+
+    Models listed in ``PRESETS`` are used as their authors say; every part of a preset can be overridden by
+    keyword (``query_prefix=...``). A folder is named as one: ``./my-model``, ``~/my-model`` or an absolute
+    path. Code that comes with a model runs with this user's rights; it is loaded with
+    ``trust_remote_code=True`` only.
+    """
 
     def __init__(
         self,
@@ -59,8 +69,10 @@ class SentenceTransformersEncoder:
         preset: str | None = None,
         batch: int = 32,
         device: str | None = None,
+        trust_remote_code: bool = False,
         **changes: Any,
     ) -> None:
+        place = model_place(model)
         library = need(
             "sentence_transformers", "sentence-transformers", "sentence-transformers", f"to load {model}"
         )
@@ -70,10 +82,13 @@ class SentenceTransformersEncoder:
         changed = marks != (default.query_prefix, default.passage_prefix)
         self.name = f"sentence-transformers:{model}" + (f"#{marks[0]}|{marks[1]}" if changed else "")
         self.batch = batch
-        self._spec = (model, preset, batch, device, changes)
-        self._model = library.SentenceTransformer(
-            model, device=device, trust_remote_code=self.preset.trust_remote_code
-        )
+        self._spec = (model, preset, batch, device, trust_remote_code, changes)
+        if self.preset.own_code and not trust_remote_code:
+            raise InputError(
+                f"{model} comes with code of its own, which would run with your rights; if you trust it, "
+                "pass trust_remote_code=True, or serve the model behind an endpoint (openai:MODEL@URL)"
+            )
+        self._model = library.SentenceTransformer(place, device=device, trust_remote_code=trust_remote_code)
         if self.preset.max_tokens is not None:
             self._model.max_seq_length = self.preset.max_tokens
         if self.preset.padding_side is not None:
@@ -126,11 +141,32 @@ class SentenceTransformersEncoder:
         return np.asarray(rows, dtype=np.float32)
 
     def settings(self) -> dict[str, Any]:
-        """The preset in use, for a run's record."""
+        """Return the preset in use, for a run's record."""
         return asdict(self.preset)
 
 
+def model_place(model: str) -> str:
+    """Return a hub name as it is, and a folder's absolute path where ``model`` is written as a path.
+
+    Libraries take a folder of the current directory for a hub name without a word: whoever can put a folder
+    named ``nvidia/NV-Embed-v2`` there would choose the model. That is refused.
+    """
+    if model.startswith((".", "/", "~", "\\")) or Path(model).is_absolute():
+        place = Path(model).expanduser().resolve()
+        if not place.is_dir():
+            raise InputError(f"there is no folder {model} to load a model from")
+        return str(place)
+    if Path(model).exists():
+        raise InputError(
+            f"{model!r} is the name of a model and of a folder here; write ./{model} for the folder, or go "
+            "to another directory for the model"
+        )
+    return model
+
+
 def _restore(
-    model: str, preset: str | None, batch: int, device: str | None, changes: dict[str, Any]
+    model: str, preset: str | None, batch: int, device: str | None, trusted: bool, changes: dict[str, Any]
 ) -> SentenceTransformersEncoder:
-    return SentenceTransformersEncoder(model, preset=preset, batch=batch, device=device, **changes)
+    return SentenceTransformersEncoder(
+        model, preset=preset, batch=batch, device=device, trust_remote_code=trusted, **changes
+    )

@@ -1,4 +1,4 @@
-"""Pools that somebody already has: twelve file formats of retrievers and RAG systems, read and written back.
+"""Read pools that somebody already has, in the file formats of retrievers and RAG systems (``FORMATS``).
 
 ::
 
@@ -12,9 +12,10 @@
     )
     write_promoted("promoted.jsonl", promoted)
 
-``read_pools(path, format=None, *, unit=None, companions=None)`` yields (Pool, Record), one in memory at a
-time where the layout allows. The format is detected unless it is named. Some formats keep their texts or
-facts in a second file: it is found beside the first, or named in ``companions``.
+``read_pools(path, format=None, *, unit=None, companions=None, fields=None)`` yields (Pool, Record), one in
+memory at a time where the layout allows. The format is detected unless it is named. Some formats keep their
+texts or facts in a second file: it is found beside the first, or named in ``companions``. ``fields`` names
+the fields of JSON lines that are like ours under other names: ``{"candidates": "retrieved"}``.
 ``write_promoted(path, promoted, *, trace=False)`` writes the same format with the promoted units alone, in
 promoted order; the file appears whole or not at all, and may be the one that is being read.
 Whatever is wrong with a file is a FormatError with file, line, field and remedy. Files may be gzipped.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -33,15 +35,26 @@ from numpy.typing import NDArray
 
 from pagerag.errors import FormatError, InputError
 from pagerag.systems.formats._base import Format, JsonFormat
-from pagerag.systems.formats._records import Beside, Layout, Record, layout_of, writing
+from pagerag.systems.formats._records import Beside, Cursor, Layout, Record, layout_of, writing
 from pagerag.systems.formats.benchmarks import Hotpot, Musique
 from pagerag.systems.formats.graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
-from pagerag.systems.formats.native import Native
+from pagerag.systems.formats.native import FIELDS, Native, candidates_in, looks_like_candidates
 from pagerag.systems.formats.passages import Ctxs, EfficientRAG, Ircot, Recomp, SelfRAG
-from pagerag.systems.formats.runs import Colbert, Trec
+from pagerag.systems.formats.runs import Colbert, CsvRun, Trec
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["FORMATS", "Format", "Promoted", "Record", "detect", "read_pools", "unit_of", "write_promoted"]
+__all__ = [
+    "FIELDS",
+    "FORMATS",
+    "Format",
+    "Promoted",
+    "Record",
+    "detect",
+    "read_candidates",
+    "read_pools",
+    "unit_of",
+    "write_promoted",
+]
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
@@ -60,6 +73,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             Kg2Rag(),
             Colbert(),
             Trec(),
+            CsvRun(),
             Hotpot(),
             Musique(),
             Ircot(),
@@ -70,29 +84,46 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 
 class Promoted(Protocol):
-    """The part of a Promotion that is written: its context, and for a trace what it decided."""
+    """Hold the part of a Promotion that is written: its context, and for a trace what it decided."""
 
     @property
-    def context(self) -> tuple[Candidate, ...]: ...
+    def context(self) -> tuple[Candidate, ...]:
+        """Return the units of the context."""
+        ...
+
     @property
-    def core(self) -> tuple[Candidate, ...]: ...
+    def core(self) -> tuple[Candidate, ...]:
+        """Return the units of the core."""
+        ...
+
     @property
-    def pool(self) -> tuple[Candidate, ...]: ...
+    def pool(self) -> tuple[Candidate, ...]:
+        """Return all candidates."""
+        ...
+
     @property
-    def scores(self) -> NDArray[Any]: ...
+    def scores(self) -> NDArray[Any]:
+        """Return a score for each candidate."""
+        ...
+
     @property
-    def state(self) -> str: ...
+    def state(self) -> str:
+        """Return the verdict."""
+        ...
+
     @property
-    def sufficiency(self) -> float: ...
+    def sufficiency(self) -> float:
+        """Return how far the core seems to answer."""
+        ...
 
 
 def detect(path: str | os.PathLike[str]) -> str:
-    """The name of the file's format, from its layout and its first record."""
+    """Return the name of the file's format, from its layout and its first record."""
     return _detect(Path(path))[0].name
 
 
 def unit_of(record: Record) -> Mode:
-    """What one unit of the record's format is: the mode to promote it in."""
+    """Return what one unit of the record's format is: the mode to promote it in."""
     return FORMATS[record.format].unit
 
 
@@ -102,13 +133,27 @@ def read_pools(
     *,
     unit: Mode | None = None,
     companions: Mapping[str, str | os.PathLike[str]] | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Pool, Record]]:
-    """The pools of a file with their records; the file is checked here, read as the iterator moves.
+    """Return the pools of a file with their records; the file is checked here, read as the iterator moves.
 
-    ``unit`` reads a benchmark's context as sentences instead of documents.
+    ``unit`` reads a benchmark's context as sentences instead of documents. ``fields`` gives our own format's
+    fields (``FIELDS``) the names that they have in the file.
     """
     file = Path(path)
-    if format is None:
+    if fields:
+        if format not in (None, Native.name):
+            raise InputError(f"fields can be renamed in format {Native.name!r} only, not in {format!r}")
+        layout, first = layout_of(file)
+        chosen: Format = Native(fields)
+        if not chosen.claims(layout, first):
+            raise FormatError(
+                f"no list of candidates under {fields.get('candidates', 'candidates')!r};"
+                f" the first record has: {_field_names(first)}",
+                file=file,
+                line=1,
+            )
+    elif format is None:
         chosen, layout = _detect(file)
     else:
         if format not in FORMATS:
@@ -116,7 +161,7 @@ def read_pools(
         chosen, (layout, first) = FORMATS[format], layout_of(file)
         if not chosen.claims(layout, first):
             guess = _claim(layout, first)
-            hint = f"it looks like {guess.name!r}" if guess else "see `read_pools` for the formats"
+            hint = f"it looks like {guess.name!r}" if guess else _closest(layout, first)
             raise FormatError(f"this is not {format!r} ({chosen.summary}); {hint}", file=file, line=1)
         layout = _laid_out(chosen, layout)
     allowed = {chosen.unit, *chosen.units}
@@ -142,7 +187,7 @@ def write_promoted(
     *,
     trace: bool = False,
 ) -> int:
-    """Write the records with only what was promoted, in their own format; returns how many.
+    """Write the records with only what was promoted, in their own format; return how many.
 
     Each item is a record of ``read_pools`` with its Promotion, or with the units to keep. With ``trace``
     a JSON record also gets ``"pagerag"``: state, sufficiency, core ids, and the score of each unit kept.
@@ -180,22 +225,82 @@ def _account(result: Promoted) -> dict[str, Any]:
     }
 
 
+def read_candidates(
+    value: Mapping[str, Any],
+    *,
+    file: Path,
+    line: int | None = None,
+    fields: Mapping[str, tuple[str, ...]] = FIELDS,
+) -> tuple[Candidate, ...]:
+    """Return the candidates of one JSON object in our own format; complaints name ``file`` and ``line``.
+
+    ``fields`` lists the names that each field may go by, as ``FIELDS`` does.
+    """
+    return candidates_in(Cursor(value, file, line), {**FIELDS, **fields})
+
+
 def _detect(file: Path) -> tuple[Format, Layout]:
     layout, first = layout_of(file)
     found = _claim(layout, first)
     if found is None:
-        fields = (
-            f" with the fields {', '.join(sorted(map(str, first))[:12])}"
-            if isinstance(first, Mapping)
-            else ""
-        )
         raise FormatError(
-            f"no known pool format{fields}. One of: "
-            + "; ".join(f"{one.name} ({one.summary})" for one in FORMATS.values()),
+            f"no known pool format: {_seen(layout, first)}. {_closest(layout, first)}; "
+            "`pagerag promote --formats` lists all",
             file=file,
             line=1,
         )
     return found, _laid_out(found, layout)
+
+
+def _seen(layout: Layout, first: Any) -> str:
+    if layout == "table":
+        return f"its first line is {str(first)[:80]!r}"
+    return f"its first record has {_field_names(first)}"
+
+
+def _field_names(first: Any) -> str:
+    if not isinstance(first, Mapping):
+        return f"no fields: it is a {type(first).__name__}"
+    return ", ".join(sorted(map(str, first))[:12]) or "no fields"
+
+
+def _closest(layout: Layout, first: Any) -> str:
+    """Say which two formats the first record is most like, what it lacks of them, and what may help."""
+    if layout == "table":
+        widths = {"csv": first.count(",") + 1, "colbert": first.count("\t") + 1, "trec": len(first.split())}
+        needed = {"csv": 4, "colbert": 4, "trec": 6}
+        near = sorted(widths, key=lambda name: (abs(widths[name] - needed[name]), name))[:2]
+        parts = [f"{name} ({widths[name]} columns, needs {needed[name]})" for name in near]
+        return "closest: " + ", ".join(parts)
+    names = [str(name) for name in first][:200] if isinstance(first, Mapping) else []
+    ranked = sorted(
+        (one for one in FORMATS.values() if one.signs),
+        key=lambda one: -sum(_likeness(sign, names) for sign in one.signs) / len(one.signs),
+    )
+    parts = []
+    for one in ranked[:2]:
+        lacking = [sign for sign in one.signs if sign not in names]
+        parts.append(f"{one.name} (lacks {', '.join(lacking)})" if lacking else f"{one.name} ({one.summary})")
+    return "closest: " + ", ".join(parts) + _renaming(first)
+
+
+def _likeness(sign: str, names: Sequence[str]) -> float:
+    return max((SequenceMatcher(None, sign, name[:40]).ratio() for name in names), default=0.0)
+
+
+def _renaming(first: Any) -> str:
+    """Suggest ``--field`` where a field looks like candidates, or like a question under another name."""
+    if not isinstance(first, Mapping):
+        return ""
+    lists = [name for name, value in first.items() if looks_like_candidates(value)]
+    if not lists:
+        return ""
+    hint = f"--field candidates={lists[0]}"
+    if not any(isinstance(first.get(name), str) for name in FIELDS["question"]):
+        asked = [name for name, value in first.items() if isinstance(value, str) and value.strip()]
+        asked.sort(key=lambda name: not first[name].rstrip().endswith("?"))
+        hint += f" --field question={asked[0]}" if asked else ""
+    return f". The field {lists[0]!r} looks like candidates: {hint}"
 
 
 def _claim(layout: Layout, first: Any) -> Format | None:

@@ -1,4 +1,4 @@
-"""The two kinds of pool format: JSON records, and tables of ranked lines."""
+"""Define the two kinds of pool format: JSON records, and tables of ranked lines."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ class Format(ABC):
     units: ClassVar[tuple[Mode, ...]] = ()
     """Other units the records can be read as, beside ``unit``."""
     companions: ClassVar[tuple[Companion, ...]] = ()
+    signs: ClassVar[tuple[str, ...]] = ()
+    """The fields by which a record shows its format; used to say which formats came closest."""
 
     @abstractmethod
     def claims(self, layout: Layout, first: Any) -> bool:
-        """Whether a file of this layout with this first record is in this format."""
+        """Return whether a file of this layout with this first record is in this format."""
 
     @abstractmethod
     def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:
-        """The records of the file, one in memory at a time wherever the layout allows."""
+        """Return the records of the file, one in memory at a time wherever the layout allows."""
 
     @abstractmethod
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:
-        """The record's pool, best first; fills ``record.places``."""
+        """Return the record's pool, best first; fill ``record.places``."""
 
     @abstractmethod
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
-        """Write each record with only the units of these ids, in this order; returns how many records.
+        """Write each record with only the units of these ids, in this order; return how many records.
 
         The third item is a small JSON-able account of the promotion to store with the record, or None.
         """
@@ -53,16 +55,19 @@ class JsonFormat(Format):
     whole: ClassVar[bool] = False
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002 - overriders report the path
+        """Return the records of the one object that the file is."""
         yield whole
 
     def join(self, whole: Any, parts: Sequence[tuple[int, Any]]) -> Any:  # noqa: ARG002
+        """Return the one object again, with the records that were kept."""
         return parts[0][1]
 
     @abstractmethod
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """A copy of ``record.raw`` that holds only these units, in this order."""
+        """Return a copy of ``record.raw`` that holds only these units, in this order."""
 
     def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:  # noqa: ARG002
+        """Return the records of the file, one in memory at a time wherever the layout allows."""
         number = 0
         for line, raw in records(path, layout):
             if layout == "object":
@@ -74,6 +79,7 @@ class JsonFormat(Format):
                 number += 1
 
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
+        """Write each record with only the units of these ids, in this order; return how many records."""
         count, layout, parts, whole = 0, "", [], None
         for record, ids, account in kept:
             raw = self.rewrite(record, ids)

@@ -1,4 +1,4 @@
-"""What every pool format stands on: records with their place in the file, and files read as a stream."""
+"""Read files as streams of records that know their place: what every pool format stands on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,7 +40,8 @@ class Record:
     """One question's entry in a pool file, untouched, and where it stands.
 
     ``places`` leads from a candidate's id to the unit's place inside ``raw``; ``whole`` is the
-    enclosing document for formats that keep all questions in one JSON object.
+    enclosing document for formats that keep all questions in one JSON object; ``found`` tells by which name
+    a field was found, where several are possible.
     """
 
     file: Path
@@ -51,6 +52,7 @@ class Record:
     raw: Any = field(repr=False)
     whole: Any = field(default=None, repr=False)
     places: dict[str, Any] = field(default_factory=dict, repr=False)
+    found: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def cursor(self) -> Cursor:
@@ -71,7 +73,7 @@ class Cursor:
         return FormatError(message, file=self.file, line=self.line, field=self.path or None)
 
     def maybe(self, *names: str) -> Cursor | None:
-        """The first of these fields that is there and not null."""
+        """Return the first of these fields that is there and not null."""
         if not isinstance(self.value, Mapping):
             raise self.error(f"an object is expected here, not {_kind(self.value)}")
         for name in names:
@@ -104,21 +106,23 @@ class Cursor:
         return self.value
 
     def label(self) -> str:
-        """An identifier: a string, or a whole number written as one."""
+        """Return an identifier: a string, or a whole number written as one."""
         if isinstance(self.value, bool) or not isinstance(self.value, str | int):
             raise self.error(f"an identifier is expected here, not {_kind(self.value)}")
         return str(self.value)
 
     def number(self) -> float:
-        """A finite number; some tools write their scores as strings."""
+        """Return a finite number; some tools write their scores as strings."""
         if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
             raise self.error(f"a number is expected here, not {_kind(self.value)}")
         try:
             number = float(self.value)
         except ValueError:
-            raise self.error(f"{self.value!r} is not a number") from None
+            raise self.error(f"{self.value[:80]!r} is not a number") from None  # type: ignore[index]
+        except OverflowError:
+            number = math.inf
         if not math.isfinite(number):
-            raise self.error(f"{self.value!r} is not a finite number")
+            raise self.error("this is not a finite number")
         return number
 
 
@@ -166,7 +170,7 @@ class Beside:
         return None
 
     def load(self, companion: Companion, loader: Callable[[Path], T]) -> T | None:
-        """What the companion file holds, or None when there is none and none is needed."""
+        """Return what the companion file holds, or None when there is none and none is needed."""
         if companion.name not in self._loaded:
             path = self.path(companion)
             self._loaded[companion.name] = None if path is None else loader(path)
@@ -176,7 +180,7 @@ class Beside:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[str]]:
-    """The file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
+    """Return the file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
     try:
         file: IO[str] = (
             gzip.open(path, "rt", encoding="utf-8-sig")  # noqa: SIM115 - entered below
@@ -199,13 +203,13 @@ def open_text(path: Path) -> Iterator[IO[str]]:
 
 
 def read_json(path: Path) -> Any:
-    """A whole JSON file."""
+    """Return a whole JSON file."""
     with open_text(path) as file:
         content = file.read()
     try:
         return json.loads(content)
-    except json.JSONDecodeError as wrong:
-        raise _not_json(wrong, content, path, wrong.lineno) from None
+    except (ValueError, RecursionError) as wrong:
+        raise _not_json(wrong, content, path, getattr(wrong, "lineno", 1)) from None
 
 
 def layout_of(path: Path) -> tuple[Layout, Any]:
@@ -223,8 +227,12 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
         return "table", head.rstrip("\r\n")
     try:
         return "lines", json.loads(head)
-    except json.JSONDecodeError as wrong:
-        if ".jsonl" in path.suffixes or ".ndjson" in path.suffixes:
+    except (ValueError, RecursionError) as wrong:
+        if (
+            not isinstance(wrong, json.JSONDecodeError)
+            or ".jsonl" in path.suffixes
+            or ".ndjson" in path.suffixes
+        ):
             raise _not_json(wrong, head, path, 1) from None
     return "object", read_json(path)
 
@@ -244,9 +252,10 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                yield number, json.loads(line)
-            except json.JSONDecodeError as wrong:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as wrong:
                 raise _not_json(wrong, line, path, number) from None
+            yield number, value
 
 
 def _array(path: Path) -> Iterator[tuple[int, Any]]:
@@ -268,7 +277,9 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
                     return
                 try:
                     value, end = decoder.raw_decode(buffer, place)
-                except json.JSONDecodeError as wrong:
+                except (RecursionError, ValueError) as wrong:
+                    if not isinstance(wrong, json.JSONDecodeError):
+                        raise _not_json(wrong, buffer, path, line) from None
                     more = file.read(size)
                     if not more:
                         at = line + buffer.count("\n", place, wrong.pos)
@@ -285,7 +296,11 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
                 raise FormatError(_CUT, file=path, line=line)
 
 
-def _not_json(wrong: json.JSONDecodeError, content: str, path: Path, line: int) -> FormatError:
+def _not_json(wrong: ValueError | RecursionError, content: str, path: Path, line: int) -> FormatError:
+    if isinstance(wrong, RecursionError):
+        return FormatError("the JSON is nested too deeply to be read", file=path, line=line)
+    if not isinstance(wrong, json.JSONDecodeError):
+        return FormatError("the JSON holds a number that is too long to be read", file=path, line=line)
     # What is cut off fails at its end, or inside a string that never closes.
     cut = not content[wrong.pos :].strip() or wrong.msg.startswith("Unterminated string")
     return FormatError(_CUT if cut else f"not JSON: {wrong.msg} (column {wrong.colno})", file=path, line=line)
@@ -293,20 +308,22 @@ def _not_json(wrong: json.JSONDecodeError, content: str, path: Path, line: int) 
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[str]]:
-    """A text file that appears whole at the end, or not at all; gzip by its name."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    """Return a text file that appears whole at the end, or not at all; gzip by its name.
+
+    Half a surrogate pair, which JSON allows and UTF-8 does not, is written as its JSON escape.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    # The system applies the umask when the file is made; a file made otherwise would need it to be read.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         if path.suffix == ".gz":
-            with gzip.open(temporary, "wt", encoding="utf-8") as file:
+            with gzip.open(temporary, "wt", encoding="utf-8", errors="backslashreplace") as file:
                 yield file
         else:
-            with temporary.open("w", encoding="utf-8") as file:
+            with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

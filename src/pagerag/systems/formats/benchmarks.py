@@ -20,13 +20,16 @@ class Hotpot(JsonFormat):
     """HotpotQA and 2Wiki: ``context`` is a list of [title, [sentence, ...]]."""
 
     name = "hotpotqa"
+    signs = ("question", "context")
     summary = "question + context [[title, [sentence]]]: HotpotQA, 2WikiMultiHopQA"
     units = ("document", "sentence")
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("context"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         titles, paragraphs = [], []
         for pair in row.need("context").items():
@@ -50,6 +53,7 @@ class Hotpot(JsonFormat):
         return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         context = record.raw["context"]
         kept: dict[int, list[int | None]] = {}
         for name in ids:
@@ -71,14 +75,17 @@ class Musique(JsonFormat):
     """MuSiQue: ``paragraphs`` is a list of {idx, title, paragraph_text}."""
 
     name = "musique"
+    signs = ("question", "paragraphs")
     summary = "question + paragraphs [{idx, title, paragraph_text}]: MuSiQue"
     unit = "paragraph"
     units = ("paragraph", "document")
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("paragraphs"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         units = row.need("paragraphs").items()
         found = [one.maybe("idx") for one in units]
@@ -92,12 +99,13 @@ class Musique(JsonFormat):
         return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         rows = record.raw["paragraphs"]
         return {**record.raw, "paragraphs": [rows[record.places[name]] for name in ids]}
 
 
 def _joined(sentences: Sequence[str]) -> Sequence[str]:
-    """A blank between sentences that have none: HotpotQA's carry one, 2Wiki's do not."""
+    """Return a blank between sentences that have none: HotpotQA's carry one, 2Wiki's do not."""
     return [
         s if i == 0 or s[:1].isspace() or sentences[i - 1][-1:].isspace() else f" {s}"
         for i, s in enumerate(sentences)

@@ -23,10 +23,12 @@ class GfmRag(JsonFormat):
     """GFM-RAG's prediction.jsonl: each document whole, with its logit."""
 
     name = "gfmrag"
+    signs = ("question", "retrieved_docs")
     summary = "question + retrieved_docs.document [{id, attributes.content, score}]: GFM-RAG"
     companions = (_EDGES,)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
@@ -35,6 +37,7 @@ class GfmRag(JsonFormat):
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         documents = row.need("retrieved_docs").need("document")
         for one in documents.items():
@@ -47,6 +50,7 @@ class GfmRag(JsonFormat):
         return pool
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         found = record.raw["retrieved_docs"]
         kept = [found["document"][record.places[name]] for name in ids]
         return {**record.raw, "retrieved_docs": {**found, "document": kept}}
@@ -56,6 +60,7 @@ class GfmPredictions(JsonFormat):
     """GFM-RAG's single-step file: names and logits; the texts are in nodes.csv beside it."""
 
     name = "gfmrag-predictions"
+    signs = ("question", "predictions")
     summary = "question + predictions.document [[id, score]], with nodes.csv: GFM-RAG single-step"
     companions = (
         Companion("nodes", ("nodes.csv", "stage1/nodes.csv"), "GFM-RAG's documents and their texts", True),
@@ -63,6 +68,7 @@ class GfmPredictions(JsonFormat):
     )
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
@@ -71,6 +77,7 @@ class GfmPredictions(JsonFormat):
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         texts = beside.load(self.companions[0], gfmrag.read_nodes) or {}
         rows = []
@@ -88,6 +95,7 @@ class GfmPredictions(JsonFormat):
         return pool
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         found = record.raw["predictions"]
         kept = [found["document"][record.places[name]] for name in ids]
         return {**record.raw, "predictions": {**found, "document": kept}}
@@ -97,12 +105,14 @@ class LightRag(JsonFormat):
     """Answers of LightRAG's ``aquery_data``, each with the question added as ``query``."""
 
     name = "lightrag"
+    signs = ("query", "data")
     summary = "query + data {chunks, entities, relationships}: LightRAG's aquery_data"
     companions = (
         Companion("text_chunks", ("kv_store_text_chunks.json",), "the document and place of each chunk"),
     )
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
@@ -111,6 +121,7 @@ class LightRag(JsonFormat):
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         question = row.maybe("query", "question")
         if question is None:
@@ -134,6 +145,7 @@ class LightRag(JsonFormat):
         return pool
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         data = record.raw["data"]
         chunks = [data["chunks"][record.places[name]] for name in ids]
         shown = {chunk.get("reference_id") for chunk in chunks}
@@ -147,13 +159,16 @@ class HippoRag(JsonFormat):
     """QuerySolutions of HippoRAG, whole: its own ``to_dict`` keeps five documents only."""
 
     name = "hipporag"
+    signs = ("question", "docs", "doc_scores")
     summary = "question + docs [text] + doc_scores [number], with openie_results_*.json: HippoRAG 2"
     companions = (Companion("openie", ("openie_results_*.json",), "entities and triples of each passage"),)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("docs"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         listed = row.need("docs")
         docs, scores = [one.text() for one in listed.items()], row.maybe("doc_scores")
@@ -167,6 +182,7 @@ class HippoRag(JsonFormat):
         return pool
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         keep = [record.places[name] for name in ids]
         lists = [k for k in ("docs", "doc_scores", "doc_metadata") if isinstance(record.raw.get(k), list)]
         return {**record.raw, **{key: [record.raw[key][place] for place in keep] for key in lists}}
@@ -176,6 +192,7 @@ class GraphRag(JsonFormat):
     """Dumped context records of GraphRAG's local search; the parquet files of its index give the facts."""
 
     name = "graphrag"
+    signs = ("query", "context_records")
     summary = "query + context_records.sources [{id, text}], with text_units/relationships.parquet: GraphRAG"
     companions = (
         Companion("text_units", ("text_units.parquet", "output/text_units.parquet"), "the text units"),
@@ -184,6 +201,7 @@ class GraphRag(JsonFormat):
     )
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
@@ -191,6 +209,7 @@ class GraphRag(JsonFormat):
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         units = row.need("context_records").need("sources").items()
         names = unique_ids([one.need("id").label() for one in units])
@@ -229,6 +248,7 @@ class GraphRag(JsonFormat):
         return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         tables = record.raw["context_records"]
         kept = [tables["sources"][record.places[name]] for name in ids]
         return {**record.raw, "context_records": {**tables, "sources": kept}}
@@ -238,16 +258,19 @@ class Kg2Rag(JsonFormat):
     """Expanded nodes of KG2RAG, dumped by the caller; its own output holds the final choice alone."""
 
     name = "kg2rag"
+    signs = ("question", "nodes")
     summary = "question + nodes [{id: 'title##7', text, score}], with its triples: KG2RAG"
     unit = "sentence"
     companions = (Companion("triples", ("kgs", "kg", "kg.json", "triples.json"), "triples of each title"),)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         if layout == "table" or not isinstance(first, Mapping):
             return False
         return isinstance(first.get("nodes"), list) or ("sp" in first and "answer" in first)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         if row.maybe("nodes") is None and row.maybe("sp") is not None:
             raise FormatError(
@@ -268,6 +291,7 @@ class Kg2Rag(JsonFormat):
         return pool
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         return {**record.raw, "nodes": [record.raw["nodes"][record.places[name]] for name in ids]}
 
 

@@ -1,61 +1,113 @@
-"""Our own pool lines: a question with its candidates, as ``promote`` takes them."""
+"""Read our own pool lines: a question with its candidates, as ``promote`` takes them.
+
+``candidates_in`` is the one parser of such candidates; other rooms use it through ``read_candidates``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pagerag.errors import InputError
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Beside, Cursor, Layout, Record
 from pagerag.units import Candidate, Mode, Pool, Relation
 
-__all__ = ["Native"]
+__all__ = ["FIELDS", "Native", "candidates_in", "looks_like_candidates"]
 
-_LISTS = ("candidates", "documents", "passages", "contexts")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "query"),
+    "candidates": ("candidates", "documents", "passages", "contexts", "pool"),
+    "id": ("id", "_id"),
+    "text": ("text", "content", "contents", "page_content", "paragraph_text"),
+    "title": ("title",),
+    "source": ("source", "doc_id"),
+    "position": ("position",),
+    "score": ("score",),
+    "entities": ("entities",),
+}
+"""The fields of a line and of its candidates, each with the names it may go by."""
+
+_QUESTION_IDS = ("id", "_id", "question_id", "qid")
 
 
 class Native(JsonFormat):
-    """``{"question", "candidates": ["text" or {text, id, title, source, position, score, entities}]}``."""
+    """``{"question", "candidates": ["text" or {text, id, title, source, position, score, entities}]}``.
+
+    ``fields`` gives fields other names: ``Native({"candidates": "retrieved", "text": "body"})``.
+    """
 
     name = "pagerag"
     summary = "question + candidates [text, or {text, id, title, source, position, score}] + relations"
     units = ("sentence", "paragraph", "document")
+    signs = ("question", "candidates")
+
+    def __init__(self, fields: Mapping[str, str] | None = None) -> None:
+        for name in fields or {}:
+            if name not in FIELDS:
+                raise InputError(f"there is no field {name!r} to rename; one of: {', '.join(FIELDS)}")
+        self.fields = {
+            name: (fields[name],) if fields and name in fields else FIELDS[name] for name in FIELDS
+        }
+        self._renamed = bool(fields)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
-            and any(isinstance(first.get(key), list) for key in _LISTS)
-            and ("question" in first or "query" in first)
+            and any(isinstance(first.get(key), list) for key in self.fields["candidates"])
+            and (self._renamed or any(key in first for key in self.fields["question"]))
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
-        units = row.need(*_LISTS).items()
-        given = [None if isinstance(one.value, str) else one.maybe("id") for one in units]
-        names = unique_ids([one.label() if one is not None else str(i) for i, one in enumerate(given)])
-        record.places.update({name: place for place, name in enumerate(names)})
-        candidates = tuple(
-            Candidate(name, one.value) if isinstance(one.value, str) else _candidate(one, name)
-            for one, name in zip(units, names, strict=True)
-        )
-        relations = row.maybe("relations")
+        candidates = candidates_in(row, self.fields)
+        record.found["candidates"] = row.need(*self.fields["candidates"]).path
+        record.places.update({candidate.id: place for place, candidate in enumerate(candidates)})
+        relations, name = row.maybe("relations"), row.maybe(*_QUESTION_IDS)
         return Pool(
-            row.need("question", "query").text(),
+            row.need(*self.fields["question"]).text(),
             candidates,
             relations=tuple(_relation(one) for one in relations.items()) if relations is not None else (),
             origin=self.name,
+            metadata={} if name is None else {"id": name.label()},
         )
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        key = next(key for key in _LISTS if record.raw.get(key) is not None)
+        """Return a copy of the record that holds only these units, in this order."""
+        key = record.found["candidates"]
         return {**record.raw, key: [record.raw[key][record.places[name]] for name in ids]}
 
 
-def _candidate(one: Cursor, name: str) -> Candidate:
-    score, position, entities = one.maybe("score"), one.maybe("position"), one.maybe("entities")
-    title, source = one.maybe("title"), one.maybe("source", "doc_id")
+def candidates_in(row: Cursor, fields: Mapping[str, tuple[str, ...]] = FIELDS) -> tuple[Candidate, ...]:
+    """Return the candidates of one line, in its order; what has no id gets its place as its id."""
+    units = row.need(*fields["candidates"]).items()
+    given = [None if isinstance(one.value, str) else one.maybe(*fields["id"]) for one in units]
+    names = unique_ids([one.label() if one is not None else str(i) for i, one in enumerate(given)])
+    return tuple(
+        Candidate(name, one.value) if isinstance(one.value, str) else _candidate(one, name, fields)
+        for one, name in zip(units, names, strict=True)
+    )
+
+
+def looks_like_candidates(value: object) -> bool:
+    """Return whether a field's value may be a list of candidates: texts, or objects with a text."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(
+        isinstance(one, str)
+        or (isinstance(one, Mapping) and any(isinstance(one.get(key), str) for key in FIELDS["text"]))
+        for one in value[:20]
+    )
+
+
+def _candidate(one: Cursor, name: str, fields: Mapping[str, tuple[str, ...]]) -> Candidate:
+    found = {key: one.maybe(*fields[key]) for key in ("title", "source", "position", "score", "entities")}
+    title, source, score, entities = found["title"], found["source"], found["score"], found["entities"]
+    position = found["position"]
     place = None
     if position is not None:
         if isinstance(position.value, bool) or not isinstance(position.value, int):
@@ -63,7 +115,7 @@ def _candidate(one: Cursor, name: str) -> Candidate:
         place = position.value
     return Candidate(
         id=name,
-        text=one.need("text", "content").text(),
+        text=one.need(*fields["text"]).text(),
         title=title.text() if title is not None else None,
         source=source.label() if source is not None else None,
         position=place,

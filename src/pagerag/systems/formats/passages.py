@@ -26,7 +26,7 @@ __all__ = ["Ctxs", "EfficientRAG", "Ircot", "Recomp", "SelfRAG"]
 
 
 def candidate(unit: Cursor, name: str, score: float | None, text: str | None = None) -> Candidate:
-    """A candidate from an object with ``text`` and maybe ``title``."""
+    """Return a candidate from an object with ``text`` and maybe ``title``."""
     title = unit.maybe("title")
     return Candidate(
         id=name,
@@ -53,14 +53,17 @@ class Ctxs(JsonFormat):
     """DPR, FiD, Atlas, Contriever, Self-RAG input: scores may be strings, ids may be missing."""
 
     name = "ctxs"
+    signs = ("question", "ctxs")
     summary = "question + ctxs [{id, title, text, score}]: DPR, FiD, Contriever, Self-RAG input"
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table" and isinstance(first, Mapping) and ("ctxs" in first or "top_contexts" in first)
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         units = row.need("ctxs", "top_contexts").items()
         candidates = []
@@ -73,6 +76,7 @@ class Ctxs(JsonFormat):
         return Pool(row.need("question", "query").text(), tuple(candidates), origin=self.name)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         key = "ctxs" if record.raw.get("ctxs") is not None else "top_contexts"
         units = record.raw[key]
         return {**record.raw, key: [units[record.places[name]] for name in ids]}
@@ -82,16 +86,19 @@ class Recomp(JsonFormat):
     """RECOMP's compressor output: each unit is a sentence, its score in a list beside."""
 
     name = "recomp"
+    signs = ("query", "retrieved_docs", "compressor_scores")
     summary = "query + retrieved_docs [{text}] + compressor_scores: RECOMP"
     unit = "sentence"
     scores = ("compressor_scores", "contriever_scores", "dpr_scores", "bm25_scores")
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table" and isinstance(first, Mapping) and isinstance(first.get("retrieved_docs"), list)
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         units = row.need("retrieved_docs").items()
         listed = row.maybe(*self.scores)
@@ -105,6 +112,7 @@ class Recomp(JsonFormat):
         return Pool(row.need("query", "question").text(), best_first(candidates), origin=self.name)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         keep = [record.places[name] for name in ids]
         lists = ["retrieved_docs", *(key for key in self.scores if isinstance(record.raw.get(key), list))]
         return {**record.raw, **{key: [record.raw[key][place] for place in keep] for key in lists}}
@@ -114,14 +122,17 @@ class SelfRAG(JsonFormat):
     """Self-RAG's result file: one object, its lists run parallel over the questions."""
 
     name = "selfrag"
+    signs = ("prompts", "all_results")
     whole = True
     summary = "prompts + all_results [{retrieval_0: {pred, score, ctx}}]: Self-RAG output"
     _question = re.compile(r"### Instruction:\n(?P<q>.*?)(?:\n\n### Input:.*)?\n\n### Response:", re.DOTALL)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout in ("lines", "object") and isinstance(first, Mapping) and "all_results" in first
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:
+        """Return the records of the one object that the file is."""
         top = Cursor(whole, path, None)
         results, prompts = top.need("all_results").items(), top.need("prompts").items()
         if len(results) != len(prompts):
@@ -130,6 +141,7 @@ class SelfRAG(JsonFormat):
             yield {"prompt": prompt.text(), "result": result.value}
 
     def join(self, whole: Any, parts: Sequence[tuple[int, Any]]) -> Any:
+        """Return the one object again, with the records that were kept."""
         count = len(whole["all_results"])
         joined = dict(whole)
         for key, value in whole.items():
@@ -140,6 +152,7 @@ class SelfRAG(JsonFormat):
         return {**joined, "pagerag": accounts} if accounts else joined
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         found = self._question.search(row.need("prompt").text())
         question = (found["q"] if found else row.need("prompt").text()).strip()
@@ -170,6 +183,7 @@ class SelfRAG(JsonFormat):
         return Pool(question, best_first(candidates), origin=self.name)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         result = record.raw["result"]
         kept = {k: v for k, v in result.items() if not re.fullmatch(r"retrieval_\d+", k)}
         kept |= {f"retrieval_{i}": result[record.places[name]] for i, name in enumerate(ids)}
@@ -184,9 +198,11 @@ class EfficientRAG(JsonFormat):
     """
 
     name = "efficientrag"
+    signs = ("query", "0")
     summary = 'query + "0".."3" {query, docs [{id, title, text, label, info}]}: EfficientRAG'
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout != "table"
             and isinstance(first, Mapping)
@@ -195,6 +211,7 @@ class EfficientRAG(JsonFormat):
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         row = record.cursor
         useful, useless = list[Candidate](), list[Candidate]()
         for step in _steps(record.raw):
@@ -214,6 +231,7 @@ class EfficientRAG(JsonFormat):
         return Pool(row.need("query", "question").text(), (*useful, *useless), origin=self.name)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         raw = dict(record.raw)
         order = {record.places[name]: rank for rank, name in enumerate(ids)}
         for step in _steps(raw):
@@ -253,6 +271,7 @@ class Ircot(JsonFormat):
     )
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return (
             layout in ("lines", "object")
             and isinstance(first, Mapping)
@@ -261,13 +280,16 @@ class Ircot(JsonFormat):
         )
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002
+        """Return the records of the one object that the file is."""
         for question, found in whole.items():
             yield {"question": question, "found": found}
 
     def join(self, whole: Any, parts: Sequence[tuple[int, Any]]) -> Any:  # noqa: ARG002
+        """Return the one object again, with the records that were kept."""
         return {raw["question"]: raw["found"] for _, raw in parts}
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         questions = beside.load(self.companions[0], _questions) or {}
         paragraphs = beside.load(self.companions[1], _paragraphs) or {}
         name = record.raw["question"]
@@ -289,6 +311,7 @@ class Ircot(JsonFormat):
         return Pool(questions[name], tuple(candidates), origin=self.name, metadata={"id": name})
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
+        """Return a copy of the record that holds only these units, in this order."""
         return {"question": record.raw["question"], "found": [record.places[name] for name in ids]}
 
 

@@ -1,10 +1,12 @@
-"""Ranked lines: ColBERT rankings and TREC runs, with the collection and the queries beside them.
+"""Read ranked lines: ColBERT rankings, TREC runs and CSV rankings, with corpus and queries beside them.
 
 A run that is written back gets new ranks, and one over the rank as score: tools sort a run by its score.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +17,7 @@ from pagerag.systems.formats._base import Format
 from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, open_text, records
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["Colbert", "Trec"]
+__all__ = ["Colbert", "CsvRun", "Trec"]
 
 _COLLECTION = Companion(
     "collection",
@@ -32,15 +34,24 @@ _QUERIES = Companion(
 
 
 class _Run(Format):
-    """Lines of one question stand together; ``columns`` tells question, passage, score and the width."""
+    """Hold what rankings share: ``columns`` tells question, passage, score and the width.
+
+    The lines of one question stand together.
+    """
 
     companions = (_COLLECTION, _QUERIES)
     columns: ClassVar[tuple[int, int, int, int]]
 
     def cells(self, line: str) -> list[str]:
+        """Return the columns of a line."""
         return line.split()
 
+    def heading(self, row: list[str]) -> bool:  # noqa: ARG002 - only some formats have one
+        """Return whether the file's first line names its columns."""
+        return False
+
     def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:
+        """Return the file's records, one question each."""
         beside.load(_QUERIES, _queries)
         # One pass over the run finds the passages it names, so that the collection's others are not kept.
         wanted = {row[self.columns[1]] for _, row in self._rows(path)}
@@ -65,6 +76,8 @@ class _Run(Format):
                 if not content.strip():
                     continue
                 row = self.cells(content.rstrip("\r\n"))
+                if line == 1 and self.heading(row):
+                    continue
                 if len(row) != width:
                     raise FormatError(
                         f"{len(row)} columns instead of {width}; {self.summary}", file=path, line=line
@@ -75,6 +88,7 @@ class _Run(Format):
                 yield line, row
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+        """Return the record's pool, best first."""
         question, passage, score, _ = self.columns
         name = record.raw[0][1][question]
         queries = beside.load(_QUERIES, _queries) or {}
@@ -102,9 +116,11 @@ class _Run(Format):
         return Pool(queries[name], tuple(candidates), origin=self.name, metadata={"id": name})
 
     def line(self, row: list[str], rank: int) -> str:
-        raise NotImplementedError
+        """Return the line of a passage at its new rank."""
+        raise NotImplementedError  # every ranking has its own separator
 
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
+        """Write the kept records; return how many."""
         count = 0
         for record, ids, _ in kept:
             for rank, name in enumerate(ids, 1):
@@ -114,40 +130,87 @@ class _Run(Format):
 
 
 class Colbert(_Run):
+    """ColBERT's ranking: four columns separated by tabs."""
+
     name = "colbert"
     summary = "qid, pid, rank, score separated by tabs, with collection and queries: ColBERT ranking"
     columns = (0, 1, 3, 4)
 
     def cells(self, line: str) -> list[str]:
+        """Return the columns of a line."""
         return line.split("\t")
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout == "table" and len(first.split("\t")) == 4
 
     def line(self, row: list[str], rank: int) -> str:
+        """Return the line of a passage at its new rank."""
         return "\t".join((row[0], row[1], str(rank), f"{1 / rank:.6g}"))
 
 
+class CsvRun(_Run):
+    """A ranking with commas: question id, passage id, rank and score, with or without a line of names."""
+
+    name = "csv"
+    summary = "qid, docid, rank, score separated by commas, with corpus and queries: CSV ranking"
+    columns = (0, 1, 3, 4)
+
+    def cells(self, line: str) -> list[str]:
+        """Return the columns of a line."""
+        return [cell.strip() for cell in next(csv.reader(io.StringIO(line)), [])]
+
+    def heading(self, row: list[str]) -> bool:
+        """Return whether the file's first line names its columns: then the last is no number."""
+        return len(row) == self.columns[3] and not _is_number(row[self.columns[2]])
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
+        return layout == "table" and "\t" not in first and len(self.cells(first)) == 4
+
+    def line(self, row: list[str], rank: int) -> str:
+        """Return the line of a passage at its new rank."""
+        out = io.StringIO()
+        csv.writer(out, lineterminator="").writerow((row[0], row[1], rank, f"{1 / rank:.6g}"))
+        return out.getvalue()
+
+
 class Trec(_Run):
+    """A TREC run: six columns separated by white space."""
+
     name = "trec"
     summary = "qid Q0 docid rank score tag, with collection and queries: TREC run"
     columns = (0, 2, 4, 6)
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         return layout == "table" and len(first.split()) == 6
 
     def line(self, row: list[str], rank: int) -> str:
+        """Return the line of a passage at its new rank."""
         return " ".join((row[0], row[1], row[2], str(rank), f"{1 / rank:.6g}", row[5]))
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _pairs(path: Path) -> Iterator[tuple[str, str, str | None]]:
-    """(id, text, title) of a tab-separated or JSON-lines file."""
+    """Return (id, text, title) of each line of a tab-separated or JSON-lines file."""
     if ".jsonl" in path.suffixes:
         for line, raw in records(path, "lines"):
             row = Cursor(raw, path, line)
             title = row.maybe("title")
-            text = row.need("text", "contents", "question", "question_text").text()
-            yield row.need("_id", "id", "pid", "qid").label(), text, title.text() if title else None
+            text = row.need("text", "contents", "question", "question_text", "query").text()
+            yield (
+                row.need("_id", "id", "pid", "qid", "docid", "doc_id").label(),
+                text,
+                title.text() if title else None,
+            )
         return
     with open_text(path) as file:
         for number, content in enumerate(file, 1):

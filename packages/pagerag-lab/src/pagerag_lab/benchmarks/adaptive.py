@@ -6,26 +6,33 @@
 For each corpus: passage recall@5 and full recall@5 (all gold passages among five) of the plain hybrid
 ranking, of the adaptive ranking, and of promotion in document mode on each of the two pools; how often
 the pool holds all gold; and the time a question takes. Corpora: the open 2Wiki pair, all HotpotQA dev
-contexts as one corpus, each of them without titles, and the questions' own contexts (``--pools``).
+contexts or MuSiQue dev paragraphs as one corpus, each of them without titles, and the questions' own
+contexts (``--pools``). ``--support`` promotes with the support encoder.
 Embeddings are cached; the times include encoding the question.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pagerag import Promoter
-from pagerag.protocols import Encoder
-from pagerag.retrieve import AdaptiveRetriever, MemoryCorpus, encoder
+from pagerag.protocols import Corpus, Encoder
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
-from pagerag.units import Candidate, Pool
+from pagerag.store import open_store
+from pagerag.units import Candidate, Pool, Unit
 from pagerag_lab.benchmarks import corpora
+from pagerag_lab.rivals.selection import named_support
 
 K = 5
 
@@ -42,6 +49,7 @@ class Row:
     seconds: list[float] = field(default_factory=list)
 
     def add(self, asked: corpora.Asked, top: Sequence[Candidate], pool: Pool, seconds: float) -> None:
+        """Count one question."""
         self.kinds.append(asked.kind)
         self.recall.append(share(asked.gold, top[:K]))
         self.pool_recall.append(share(asked.gold, pool.candidates))
@@ -49,16 +57,19 @@ class Row:
         self.seconds.append(seconds)
 
     def line(self, kind: str | None) -> str:
+        """Return the table's row for a kind of question, or for all."""
         here = [i for i, one in enumerate(self.kinds) if kind in (None, one)]
         recall, whole = np.array(self.recall)[here], np.array(self.pool_recall)[here]
         return (
             f"| {self.name} | {kind or 'all'} | {len(here)} | {100 * recall.mean():.1f} | "
             f"{100 * (recall == 1).mean():.1f} | {100 * (whole == 1).mean():.1f} | "
-            f"{np.array(self.sizes)[here].mean():.1f} | {1000 * np.median(np.array(self.seconds)[here]):.0f} |"
+            f"{np.array(self.sizes)[here].mean():.1f} | "
+            f"{1000 * np.median(np.array(self.seconds)[here]):.0f} |"
         )
 
 
 def share(gold: frozenset[str], units: Sequence[Candidate]) -> float:
+    """Return the share of the gold ids that is among the units."""
     return len(gold & {unit.id for unit in units}) / len(gold)
 
 
@@ -79,26 +90,29 @@ class Remembered:
         self.seconds = float(np.median(took))
         self.vectors = dict(zip(questions, inner.encode_queries(questions), strict=True))
 
-    def encode_queries(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return the vectors that were made beforehand."""
         return np.stack([self.vectors[text] for text in texts])
 
-    def encode_passages(self, texts: Sequence[str], /) -> np.ndarray:
+    def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Encode passages."""
         return self.inner.encode_passages(texts)
 
 
 def measure(
     name: str,
-    tasks: Sequence[tuple[corpora.Asked, MemoryCorpus]],
+    tasks: Sequence[tuple[corpora.Asked, Corpus]],
     promoter: Promoter,
     pool_size: int,
     limits: Limits,
     encode_seconds: float,
 ) -> list[Row]:
+    """Ask every question in each of the four ways and print the rows."""
     rows = [Row(what) for what in ("hybrid", "hybrid → promotion", "adaptive", "adaptive → promotion")]
     adaptive: dict[int, AdaptiveRetriever] = {}
     for asked, corpus in tasks:
         retriever = adaptive.setdefault(id(corpus), AdaptiveRetriever(corpus, limits=limits))
-        ways: list[Callable[[str, int], Pool]] = [corpus.retrieve, retriever.retrieve]
+        ways: list[Callable[[str, int], Pool]] = [CorpusRetriever(corpus).retrieve, retriever.retrieve]
         for plain, promoted, way in zip(rows[::2], rows[1::2], ways, strict=True):
             start = time.process_time()
             pool = way(asked.question, pool_size)
@@ -121,7 +135,22 @@ def measure(
     return rows
 
 
+def stored(units: Sequence[Candidate], vectors: Encoder) -> Corpus:
+    """Return the same passages in an embedded store, under a folder that goes with the process."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    store = open_store(folder.name, vectors, create=True)
+    for start in range(0, len(units), 512):
+        some = units[start : start + 512]
+        store.upsert(
+            [Unit(id=one.id, text=one.text, source=one.id, path=one.id, title=one.title) for one in some]
+        )
+    store.optimize()
+    return store
+
+
 def main() -> None:
+    """Measure one corpus and print its table."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--data", type=Path, required=True)
@@ -129,7 +158,9 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--no-titles", action="store_true", help="take every title away")
     parser.add_argument("--pools", action="store_true", help="the questions' own contexts, not one corpus")
+    parser.add_argument("--support", action="store_true", help="promote with the support encoder")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--store", action="store_true", help="the corpus in an embedded store, not in memory")
     parser.add_argument("--pool", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=Limits().rounds)
     arguments = parser.parse_args()
@@ -138,16 +169,20 @@ def main() -> None:
         corpus = corpus.without_titles()
     vectors = Remembered(encoder(arguments.encoder, cache=True), [one.question for one in corpus.questions])
     if arguments.pools:
-        tasks = [(asked, MemoryCorpus(units, vectors)) for asked, units in corpus.contexts()]
+        tasks: list[tuple[Any, Corpus]] = [
+            (asked, MemoryCorpus(units, vectors)) for asked, units in corpus.contexts()
+        ]
         what = "each question's own context"
     else:
-        shared = MemoryCorpus(corpus.units, vectors)
+        shared: Corpus = MemoryCorpus(corpus.units, vectors)
+        if arguments.store:
+            shared = stored(corpus.units, vectors)
         tasks = [(asked, shared) for asked in corpus.questions]
         what = f"{len(corpus.units)} passages"
     measure(
         f"{corpus.name}, {what}, {arguments.encoder}, pool {arguments.pool}",
         tasks,
-        Promoter(),
+        Promoter(support=named_support() if arguments.support else None),
         arguments.pool,
         Limits(rounds=arguments.rounds),
         vectors.seconds,

@@ -21,17 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import Promoter
-from pagerag._extras import need
-from pagerag._files import write_atomic
-from pagerag.models import support_encoder
 from pagerag.read.extractive import ExtractiveReader, extractive_reader
-from pagerag_lab.evaluate.answers import score_answer
-from pagerag_lab.evaluate.datasets import dataset, read_questions
-from pagerag_lab.evaluate.pools import Pools
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import ranker
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import dataset, read_questions
+from pagerag_lab.metrics.answers import score_answer
+from pagerag_lab.metrics.calibration import calibration_error, reliability_bins
+from pagerag_lab.pools.rankers import Pools
+from pagerag_lab.pools.retrievers import ranker
+from pagerag_lab.product import need, write_atomic
+from pagerag_lab.rivals.selection import named_support
 
-BINS = 10
 CONTEXTS = ("gold", "plain", "core", "filled")
 Row = dict[str, Any]
 
@@ -73,22 +72,6 @@ def answer(
     return rows
 
 
-def calibration(confidence: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, list[Row]]:
-    """Expected calibration error over ten equal bins, and the bins."""
-    places = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    bins = [
-        {
-            "confidence": float(confidence[places == b].mean()),
-            "right": float(right[places == b].mean()),
-            "count": int((places == b).sum()),
-        }
-        for b in range(BINS)
-        if (places == b).any()
-    ]
-    error = sum(b["count"] * abs(b["confidence"] - b["right"]) for b in bins) / len(confidence)
-    return float(error), bins
-
-
 def risk_coverage(
     confidence: NDArray[np.float64], f1: NDArray[np.float64]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -109,9 +92,10 @@ def pictures(rows: dict[str, list[Row]], folder: Path, title: str) -> dict[str, 
     for name, found in rows.items():
         confidence = np.array([row["confidence"] for row in found])
         f1 = np.array([row["f1"] for row in found])
-        errors[name], bins = calibration(confidence, (f1 >= 0.5).astype(np.float64))
+        bins = reliability_bins(confidence, f1 >= 0.5)
+        errors[name] = calibration_error(bins)
         label = f"{name} (ECE {100 * errors[name]:.1f})"
-        left.plot([b["confidence"] for b in bins], [b["right"] for b in bins], marker="o", label=label)
+        left.plot([b.probability for b in bins], [b.share for b in bins], marker="o", label=label)
         right.plot(*risk_coverage(confidence, f1), label=name)
     left.set(
         xlabel="confidence", ylabel="share right (F1 at least 0.5)", title=title, xlim=(0, 1), ylim=(0, 1)
@@ -145,7 +129,7 @@ def main() -> None:
     known = {row["id"] for row in found}
     one = dataset(options.dataset)
     pools = Pools(ranker(options.retriever), mode=one.mode, size=20)
-    promoter = Promoter(support=support_encoder(threads=options.threads) if options.support else None)
+    promoter = Promoter(support=named_support() if options.support else None)
     reader = extractive_reader(threads=options.threads, least_confidence=0.0)
     with file.open("a", encoding="utf-8") as handle:
         for number, question in enumerate(
@@ -163,7 +147,8 @@ def main() -> None:
         by_context[row["context"]].append(row)
     errors = pictures(by_context, options.out, one.title)
     print(
-        f"\n| {one.title}, N = {len(found) // max(1, len(by_context))} | answer F1 | EM | cites gold | all gold there | ECE |"
+        f"\n| {one.title}, N = {len(found) // max(1, len(by_context))} | answer F1 | EM | cites gold "
+        "| all gold there | ECE |"
     )
     print("|---|---|---|---|---|---|")
     table = {}

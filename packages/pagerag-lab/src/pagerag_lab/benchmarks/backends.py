@@ -1,12 +1,12 @@
-"""Paired figures: the same pool read plainly and with promotion, for retrievers and for compact systems.
+"""Measure pairs: the same pool read plainly and with promotion, for retrievers and for compact systems.
 
-    python -m pagerag_lab.benchmarks.backends pairs   --data ../shared/data            # MiniLM, BM25, hybrid; documents
-    python -m pagerag_lab.benchmarks.backends systems --data ../shared/data --chat smollm2 --limit 20 --only hotpotqa
+    python -m pagerag_lab.benchmarks.backends pairs --data ../shared/data
+    python -m pagerag_lab.benchmarks.backends systems --data ../shared/data --chat smollm2 --limit 20
 
 Each row is one run of ``pagerag evaluate`` (its folder is kept under --out and resumed), which measures both
-sides of the pair. Systems with a chat model run over the first --limit questions, the others over all; what the
-model said is kept, so that a run that was stopped or whose code changed asks it nothing twice. Prints Markdown;
-the exit code is 1 when promotion does not raise a figure in some pair.
+sides of the pair. Systems with a chat model run over the first --limit questions, the others over all; what
+the model said is kept, so that a run that was stopped or whose code changed asks it nothing twice. Prints
+Markdown; the exit code is 1 when promotion does not raise a figure in some pair.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagerag_lab.evaluate.config import RunConfig
-from pagerag_lab.evaluate.runs import run
+from pagerag_lab.runs.benchmark import run
+from pagerag_lab.runs.config import RunConfig
 
 MEASURES = (("sup_f1_filled", "Sup F1 filled"), ("full_recall_at_5", "full recall@5"))
 
 
 @dataclass(frozen=True)
 class Row:
+    """One pair of a table: a pool read plainly and promoted."""
+
     benchmark: str
     pool: str
     settings: dict[str, Any]
@@ -34,6 +36,7 @@ class Row:
 
 
 def benchmarks(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the benchmarks of the data folder with their run settings."""
     yield "HotpotQA dev", {"dataset": "hotpotqa", "data": str(data / "hotpotqa/dev.json")}
     wiki = data / "2wikimultihopqa"
     yield (
@@ -67,6 +70,7 @@ def systems(data: Path, base: str, chat: str) -> Iterator[Row]:
 
 
 def measure(row: Row, out: Path, limit: int | None, workers: int | None, *, fresh: bool) -> dict[str, Any]:
+    """Run one row and return its result."""
     config = RunConfig(**row.settings, limit=limit)
     name = "-".join((row.benchmark, config.retriever, config.mode, str(limit or "all")))
     folder = out / "".join(c if c.isalnum() else "-" for c in name.lower())
@@ -74,6 +78,7 @@ def measure(row: Row, out: Path, limit: int | None, workers: int | None, *, fres
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

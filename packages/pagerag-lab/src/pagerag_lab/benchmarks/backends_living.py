@@ -1,12 +1,13 @@
-"""Paired figures with the real LightRAG and the real GraphRAG on HotpotQA: their pool read plainly and promoted.
+"""Measure pairs with the real LightRAG and GraphRAG on HotpotQA: their pool read plainly and promoted.
 
     python -m pagerag_lab.benchmarks.backends_living lightrag --data ../shared/data --limit 20
     python -m pagerag_lab.benchmarks.backends_living graphrag --data ../shared/data --limit 20
 
-One index over the contexts of the first --limit questions. What a language model would extract for it comes from
-rules over a server on loopback: the names in a text, each related to the first, and a question's names and words
-as its keywords. All else (chunks, graph, vectors, search, ranking) is the system's own; embeddings are MiniLM's.
-So this says what promotion does behind these systems, and nothing about their quality with a good model.
+One index over the contexts of the first --limit questions. What a language model would extract for it comes
+from rules over a server on loopback: the names in a text, each related to the first, and a question's names
+and words as its keywords. All else (chunks, graph, vectors, search, ranking) is the system's own; embeddings
+are MiniLM's. So this says what promotion does behind these systems, and nothing about their quality with a
+good model.
 
 The pools are kept under --out; with pools there, the second run measures promotion alone.
 """
@@ -25,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Promoter
-from pagerag._files import write_atomic
 from pagerag.systems.formats import read_pools
 from pagerag.testing import ScriptedChat
 from pagerag.testing.chat import prompt_of
 from pagerag.text import extract_entities, tokenize
 from pagerag.units import Pool
-from pagerag_lab.evaluate.datasets import read_questions
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import cached_encoder
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import read_questions
+from pagerag_lab.pools.retrievers import cached_encoder
+from pagerag_lab.product import write_atomic
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # read when litellm is imported
 K, POOL = 5, 20
@@ -46,7 +47,7 @@ def names(text: str) -> list[str]:
 
 
 def script(request: dict[str, Any]) -> str:
-    """What the model says to a prompt of LightRAG or GraphRAG."""
+    """Return what the model says to a prompt of LightRAG or GraphRAG."""
     prompt, last = prompt_of(request), str(request["messages"][-1].get("content") or "")
     if "high_level_keywords" in prompt:
         question = last.rpartition("Query:")[2] or last
@@ -71,13 +72,16 @@ class Letters:
     """A tokenizer that needs no download: four letters a token, as a rule of thumb."""
 
     def encode(self, content: str) -> list[int]:
+        """Return a number for each character."""
         return [ord(letter) for letter in content]
 
     def decode(self, tokens: list[int]) -> str:
+        """Return the text of such numbers."""
         return "".join(map(chr, tokens))
 
 
 async def lightrag(folder: Path, url: str, corpus: dict[str, str], questions: Sequence[str]) -> list[Pool]:
+    """Return the pools of a LightRAG index over the corpus."""
     from lightrag import LightRAG
     from lightrag.llm.openai import openai_complete_if_cache
     from lightrag.utils import EmbeddingFunc, Tokenizer
@@ -113,6 +117,7 @@ async def lightrag(folder: Path, url: str, corpus: dict[str, str], questions: Se
 
 
 async def graphrag(folder: Path, url: str, corpus: dict[str, str], questions: Sequence[str]) -> list[Pool]:
+    """Return the pools of a GraphRAG index over the corpus."""
     import pandas as pd
     from tests.systems.graphrag_index import build, engine
 
@@ -134,13 +139,13 @@ SYSTEMS = {"lightrag": lightrag, "graphrag": graphrag}
 
 
 def pools(system: str, questions: Sequence[Question], out: Path) -> Iterator[Pool]:
-    """The system's pool of each question, from the file of an earlier run or from an index made now."""
+    """Return the system's pool of each question, from the file of an earlier run or from a new index."""
     file = out / f"{system}-{len(questions)}.jsonl"
     if not file.is_file():
         corpus: dict[str, str] = {}
         for question in questions:
             for document in question.documents:
-                corpus.setdefault(document.title, document.text)
+                corpus.setdefault(document.title or document.id, document.text)
         started = time.perf_counter()
         folder = out / f"{system}-{len(questions)}-{os.getpid()}"
         with ScriptedChat(script, encoder=cached_encoder("minilm")) as chat:
@@ -173,6 +178,7 @@ def measured(titles: Sequence[str | None], gold: frozenset[str]) -> tuple[float,
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Index, ask, promote, and print the pairs."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

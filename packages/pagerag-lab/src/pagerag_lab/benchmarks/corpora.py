@@ -6,20 +6,23 @@ Nothing here shows a gold annotation to a retriever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pagerag.errors import InputError
 from pagerag.text import read_question
 from pagerag.units import Candidate
-from pagerag_lab.evaluate.corpora import pooled_corpus, read_corpus
-from pagerag_lab.evaluate.datasets import read_questions
+from pagerag_lab.datasets.corpora import pooled_corpus, read_corpus
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import read_questions
 
 FILES = {
     "2wiki-train": ("2wikimultihopqa", "2wikimultihopqa/train.json", None),
     "hotpotqa-train": ("hotpotqa", "hotpotqa/train.json", None),
     "hotpotqa-dev": ("hotpotqa", "hotpotqa/dev.json", None),
+    "musique-train": ("musique", "musique/train.jsonl", None),
+    "musique-dev": ("musique", "musique/dev.jsonl", None),
     "2wiki-open": ("open", "2wikimultihopqa/open_dev.jsonl", "2wikimultihopqa/open_corpus.jsonl"),
 }
 
@@ -43,7 +46,7 @@ class Corpus:
     questions: tuple[Asked, ...]
 
     def without_titles(self) -> Corpus:
-        """The same corpus with every title taken away; a passage is then its text alone."""
+        """Return the same corpus without titles; a passage is then its text alone."""
         units = tuple(replace(unit, title=None) for unit in self.units)
         return replace(self, name=f"{self.name}, no titles", units=units)
 
@@ -55,11 +58,13 @@ class Corpus:
 
 
 def read(name: str, data: Path, limit: int | None = None) -> Corpus:
-    """The corpus of this name under the data folder."""
+    """Return the corpus of this name under the data folder."""
     if name not in FILES:
         raise InputError(f"unknown corpus {name!r}; one of: {', '.join(FILES)}")
     dataset, file, corpus = FILES[name]
     records = list(read_questions(dataset, data / file))
+    if dataset == "musique":
+        return _paragraphs(name, records, limit)
     documents = tuple(read_corpus(data / corpus)) if corpus else pooled_corpus(records)
     by_key = {document.key: document for document in reversed(documents)}  # one text of each title: the first
     units = tuple(document.unit() for document in documents if by_key[document.key] is document)
@@ -75,8 +80,24 @@ def read(name: str, data: Path, limit: int | None = None) -> Corpus:
     return Corpus(name, units, questions)
 
 
+def _paragraphs(name: str, records: Sequence[Question], limit: int | None) -> Corpus:
+    """Return the paragraphs of all contexts as one corpus.
+
+    Several paragraphs share a title and each is a passage of its own, so that gold is told by the text.
+    Questions without a gold paragraph cannot be scored and are left out.
+    """
+    documents = pooled_corpus(records)
+    ids = {(document.title, document.sentences): document.id for document in documents}
+    questions = []
+    for record in [one for one in records if one.facts][:limit]:
+        own = {document.key: ids[document.title, document.sentences] for document in record.documents}
+        gold = frozenset(own[key] for key, _ in record.facts)
+        questions.append(Asked(record.question, gold, f"{record.hops} hops", tuple(own.values())))
+    return Corpus(name, tuple(document.unit() for document in documents), tuple(questions))
+
+
 def _kind(question: str, gold: int) -> str:
-    """The type of a question that its file does not tell: by its form and by how many passages it takes."""
+    """Return a question's type where its file has none: by its form and how many passages it takes."""
     if gold > 2:
         return "bridge_comparison"
     return "compositional / inference" if read_question(question).form == "bridge" else "comparison"

@@ -3,8 +3,9 @@
     python benchmarks/funnel.py --data ../shared/data/hotpotqa/train.json [--questions 100] [--corpus 500]
 
 The contexts of the file's first questions are one corpus; adaptive retrieval gives each question a pool of 20
-passages; each row is a way from that pool to at most five sentences. The rankers of adaptive retrieval were fitted
-on train files, so the rows compare ways and are no result. Gold sentences only measure; nothing else sees them.
+passages; each row is a way from that pool to at most five sentences. The rankers of adaptive retrieval were
+fitted on train files, so the rows compare ways and are no result. Gold sentences only measure; nothing else
+sees them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def corpus_of(examples: list[dict[str, Any]]) -> list[Candidate]:
 
 
 def sentences(pool: Pool, passages: int, cut: int, plus: bool, encode: Any) -> list[Candidate]:
-    """The sentences of the first ``passages``, the ``cut`` best of them."""
+    """Return the sentences of the first ``passages``, the ``cut`` best of them."""
     units = [
         replace(sentence, id=f"{passage.title}##{number}")
         for passage in pool.candidates[:passages]

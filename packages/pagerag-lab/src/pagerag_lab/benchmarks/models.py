@@ -1,4 +1,6 @@
-"""Speed of the shipped models beside the bi-encoder's, in one run: ``python -m pagerag_lab.benchmarks.models``.
+"""Measure the speed of the shipped models beside the bi-encoder's, in one run.
+
+    python -m pagerag_lab.benchmarks.models
 
 The texts are made here, as long as the benchmarks' sentences. The bi-encoder is the yardstick: a busy
 machine slows all three alike, so compare the ratios. Install sizes and import times follow with ``--extras``.
@@ -133,7 +135,6 @@ EXTRAS = {
     "models: onnxruntime": ("onnxruntime", ["onnxruntime"]),
     "models: tokenizers": ("tokenizers", ["tokenizers"]),
     "wordllama": ("wordllama", ["wordllama"]),
-    "lancedb": ("lancedb", ["lancedb", "pyarrow"]),
     "chat": ("httpx", ["httpx"]),
     "gguf": ("xllamacpp", ["xllamacpp"]),
     "spacy": ("spacy", ["spacy"]),

@@ -1,15 +1,15 @@
 """How fast documents go into a store and answers come out, stage by stage.
 
-    python -m pagerag_lab.benchmarks.pipeline [--data DIR] [--sizes 6119 100000] [--questions N] [--encoder NAME]
-                                  [--reader NAME] [--other NAME ...] [--keep DIR] [--json FILE]
+    python -m pagerag_lab.benchmarks.pipeline [--data DIR] [--sizes 6119 100000] [--questions N]
+        [--encoder NAME] [--reader NAME] [--other NAME ...] [--keep DIR] [--json FILE]
 
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes repeat it with other names in it, the
 same way every time. Questions are those of the open dev file; they are timed, not scored. ``hybrid`` is
 one search, ``adaptive`` follows what it finds. ``CPU`` is processor time of all threads: on a busy machine
 the wall clock also counts the neighbours. All questions are read by the evidence reader, which takes no time
 to speak of; the time to the first words is taken on ten of them with the readers of ``--other`` that are
-installed (the default reader and SmolLM2 unless told). ``--keep`` leaves the stores in a folder, and uses them
-again.
+installed (the default reader and SmolLM2 unless told). ``--keep`` leaves the stores in a folder, and uses
+them again.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from pagerag.cli.index import default_encoder
 from pagerag.errors import MissingExtraError
 from pagerag.ingest import IngestReport, IngestSettings, index_paths
 from pagerag.pipeline import PageRAG, Stage
+from pagerag.protocols import Corpus
 from pagerag.read import reader as make_reader
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever
 from pagerag.retrieve import encoder as make_encoder
-from pagerag.retrieve.adaptive import AdaptiveRetriever
-from pagerag.retrieve.stored import StoreRetriever
-from pagerag.store import LanceStore, open_store
+from pagerag.retrieve.encoders import DEFAULT_ENCODER
+from pagerag.store import SqliteCorpus, open_store
 from pagerag.text import split_sentences
 
 WARM_UP = 5
@@ -48,13 +48,14 @@ STAGES = ("read", "analyse", "encode", "write", "optimise")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Measure every size and print a table."""
     options = _options(argv)
     corpus = options.data / "2wikimultihopqa" / "open_corpus.jsonl"
     if not corpus.is_file():
         print(f"there is no {corpus}; name the data folder with --data or PAGERAG_DATA", file=sys.stderr)
         return 1
     questions = _questions(options.data / "2wikimultihopqa" / "open_dev.jsonl", options.questions)
-    encoder = make_encoder(options.encoder or default_encoder())
+    encoder = make_encoder(options.encoder or DEFAULT_ENCODER)
     results: list[dict[str, Any]] = []
     place = nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory()
     with place as folder:
@@ -75,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "queries": {
                     name: latencies(store, retriever, encoder, questions, options.reader)
                     for name, retriever in (
-                        ("hybrid", StoreRetriever(store)),
+                        ("hybrid", CorpusRetriever(store)),
                         ("adaptive", AdaptiveRetriever(store, encoder)),
                     )
                 },
@@ -119,7 +120,7 @@ def _questions(file: Path, count: int) -> list[str]:
 
 
 def write_corpus(corpus: Path, file: Path, size: int) -> None:
-    """The first passages are the corpus; the others are made from it (``expanded``)."""
+    """Write a corpus of this size: the passages of the data, then others made from them (``expanded``)."""
     with corpus.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     with file.open("w", encoding="utf-8") as out:
@@ -154,36 +155,35 @@ def _roman(number: int) -> str:
     return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]
 
 
-def recall(store: LanceStore, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
+def recall(store: Corpus, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
     """How many of the true nearest neighbours dense search returns: 1 when it is exact."""
-    table = store.snapshot().table.search().select(["vector"]).limit(None).to_arrow()
-    flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    vectors = flat.reshape(table.num_rows, -1)
     points = encoder.encode_queries(list(questions[:50]))
-    hits = 0
-    for point in points:
-        scores = vectors @ point
-        floor = np.partition(scores, -k)[-k] - 1e-5
-        hits += sum((c.score or 0.0) >= floor for c in store.search_vector(point, k))
+    with SqliteCorpus(store.location, encoder, exact_below=1 << 62) as every, every.snapshot() as exact:
+        floors = [ranking[-1].score - 1e-5 for ranking in exact.rank_vectors(points, k)]
+    with store.snapshot() as now:
+        found = now.rank_vectors(points, k)
+    hits = sum(hit.score >= floor for hits, floor in zip(found, floors, strict=True) for hit in hits)
     return hits / (k * len(points))
 
 
 def latencies(
-    store: LanceStore, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
-) -> dict[str, dict[str, float]]:
-    """Milliseconds by stage over the questions, after a few to warm up."""
+    store: Corpus, retriever: Any, encoder: Any, questions: Sequence[str], reader: str
+) -> dict[str, dict[str, Any]]:
+    """Return milliseconds by stage over the questions, after a few to warm up."""
     pipeline = PageRAG(store, retriever, reader=make_reader(reader), encoder=encoder)
     rows: list[dict[str, float]] = []
     for question in questions:
         row = _ask(pipeline, question)
         rows.append(row)
     rows = rows[WARM_UP:]
-    return {
+    measured: dict[str, dict[str, Any]] = {
         name: {"p50": _at(rows, name, 50), "p95": _at(rows, name, 95)} for name in rows[0] if name in rows[-1]
-    } | {"reader": {"name": pipeline.reader.name}}  # type: ignore[dict-item]
+    }
+    return measured | {"reader": {"name": pipeline.reader.name}}
 
 
 def installed(reader: str) -> bool:
+    """Tell whether a reader can be made here."""
     try:
         make_reader(reader)
     except MissingExtraError as missing:
@@ -215,6 +215,7 @@ def _at(rows: Sequence[dict[str, float]], name: str, share: float) -> float:
 
 
 def show(result: dict[str, Any], report: IngestReport) -> None:
+    """Print one corpus size's figures."""
     stats = result["store"]
     print(
         f"\n{stats['units']:,} units of {result['passages']:,} passages · {result['encoder']}, "
@@ -223,8 +224,8 @@ def show(result: dict[str, Any], report: IngestReport) -> None:
     )
     if result["ingest"]:
         rates: Callable[[str], float] = lambda stage: report.units / report.stages[stage]  # noqa: E731
-        cells = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
-        print(f"ingest, units/s: {' · '.join(cells)} · all {report.units / report.seconds:,.0f}")
+        shown = [f"{stage} {rates(stage):,.0f}" for stage in STAGES if report.stages.get(stage)]
+        print(f"ingest, units/s: {' · '.join(shown)} · all {report.units / report.seconds:,.0f}")
     else:
         print("ingest: the store was there already")
     names = [name for name in next(iter(result["queries"].values())) if name != "reader"]

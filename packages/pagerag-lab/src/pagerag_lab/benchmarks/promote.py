@@ -159,7 +159,7 @@ def measure(job: Callable[[int], object], repeat: int) -> tuple[float, float]:
 
 
 def import_times() -> str:
-    """What ``import pagerag`` takes, and what the first use of promotion adds, in a fresh interpreter."""
+    """Return what ``import pagerag`` takes in a fresh interpreter, and what the first promotion adds."""
     code = (
         "import time; s = time.perf_counter(); import pagerag; i = time.perf_counter(); import numpy; "
         "n = time.perf_counter(); from pagerag import promote; print(i - s, n - i, time.perf_counter() - n)"
@@ -174,7 +174,10 @@ def import_times() -> str:
         for _ in range(5)
     ]
     own, numpy_s, promotion = (statistics.median(column) for column in zip(*runs, strict=True))
-    return f"import pagerag: {own:.3f} s; promotion when first used: {promotion:.3f} s, and NumPy {numpy_s:.3f} s"
+    return (
+        f"import pagerag: {own:.3f} s; promotion when first used: {promotion:.3f} s, "
+        f"and NumPy {numpy_s:.3f} s"
+    )
 
 
 def main() -> None:
@@ -218,7 +221,8 @@ def main() -> None:
         base = base or growth
         print(
             f"{size:8} {yardstick:8.2f}ms {cold_50:8.2f}ms {cold_95:6.1f} {cold_50 / yardstick:5.1f}x "
-            f"{stored_50:9.2f}ms {stored_95:6.1f} {stored_50 / yardstick:5.1f}x {peak:8.1f} {growth / base:11.2f}"
+            f"{stored_50:9.2f}ms {stored_95:6.1f} {stored_50 / yardstick:5.1f}x {peak:8.1f} "
+            f"{growth / base:11.2f}"
         )
     print(import_times())
 

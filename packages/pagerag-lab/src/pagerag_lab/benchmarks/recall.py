@@ -1,4 +1,4 @@
-"""Recall of the retrievers on corpora that all questions share: which one should be the default?
+"""Measure the recall of the retrievers on corpora that all questions share, to choose the default.
 
     python -m pagerag_lab.benchmarks.recall --data ../shared/data
 
@@ -29,6 +29,7 @@ class Asked(DenseRetriever):
 
 
 def retrievers(units: Sequence[Candidate], names: Sequence[str]) -> dict[str, Retriever]:
+    """Return the retrievers of these names over the units."""
     lexical = BM25Retriever(units)
     found: dict[str, Retriever] = {"bm25": lexical}
     for name in names:
@@ -43,6 +44,7 @@ def retrievers(units: Sequence[Candidate], names: Sequence[str]) -> dict[str, Re
 
 
 def main() -> None:
+    """Print a row for each corpus and retriever."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--data", type=Path, required=True)
@@ -63,7 +65,8 @@ def main() -> None:
                 five.append(len(asked.gold & set(found[:5])) / len(asked.gold))
                 twenty.append(len(asked.gold & set(found)) / len(asked.gold))
             print(
-                f"| {name} | {len(corpus.units)} | {len(corpus.questions)} | {label} | {100 * np.mean(five):.1f} | "
+                f"| {name} | {len(corpus.units)} | {len(corpus.questions)} | {label} | "
+                f"{100 * np.mean(five):.1f} | "
                 f"{100 * np.mean(twenty):.1f} | {100 * np.mean(np.array(twenty) == 1):.1f} | "
                 f"{1000 * np.median(seconds):.1f} |",
                 flush=True,

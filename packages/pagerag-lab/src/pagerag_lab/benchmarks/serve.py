@@ -1,9 +1,9 @@
-"""Measure the server: throughput on one and two workers, latency at half load, its own overhead, overload, stopping.
+"""Measure the server: throughput, latency at half load, its own overhead, overload, stopping.
 
     python -m pagerag_lab.benchmarks.serve [--seconds 8] [--documents 20]
 
-The load comes from this process over plain sockets, so that it takes little of the processors it measures. Everything
-is printed beside a yardstick of the same run: the library call in this process.
+The load comes from this process over plain sockets, so that it takes little of the processors it measures.
+Everything is printed beside a yardstick of the same run: the library call in this process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Connection:
     def __init__(self, url: str, path: str, body: bytes) -> None:
         place = urlsplit(url)
         self.host, self.port = place.hostname, place.port
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
         self.request = head.encode() + body
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -265,7 +265,8 @@ def half(url: str, body: bytes, rate: float, seconds: float) -> None:
     """Print latency at half of the measured capacity."""
     found = asyncio.run(open_loop(url, "/rerank", body, rate / 2, seconds))
     print(
-        f"half load ({rate / 2:.0f}/s): p50 {found.at(0.5):.1f} ms, p99 {found.at(0.99):.1f} ms {dict(found.statuses)}"
+        f"half load ({rate / 2:.0f}/s): p50 {found.at(0.5):.1f} ms, p99 {found.at(0.99):.1f} ms "
+        f"{dict(found.statuses)}"
     )
 
 
@@ -277,8 +278,9 @@ def overload(url: str, process: subprocess.Popen[str], body: bytes, rate: float,
     grown = memory(process) - before
     only = set(found.statuses) <= {200, 429} and not found.broken
     print(
-        f"three times capacity ({3 * rate:.0f}/s): {dict(found.statuses)}, {found.broken} broken {mark(only)}; accepted p99 "
-        f"{found.at(0.99):.0f} ms of 30,000 {mark(found.at(0.99) < 30_000)}; memory {before:.0f} MiB, {grown:+.1f} {mark(grown < 16)}"
+        f"three times capacity ({3 * rate:.0f}/s): {dict(found.statuses)}, {found.broken} broken {mark(only)}; "
+        f"accepted p99 {found.at(0.99):.0f} ms of 30,000 {mark(found.at(0.99) < 30_000)}; "
+        f"memory {before:.0f} MiB, {grown:+.1f} {mark(grown < 16)}"
     )
 
 
@@ -294,7 +296,8 @@ def stopping(url: str, process: subprocess.Popen[str], body: bytes, seconds: flo
     found = asyncio.run(scene())
     code = process.wait(60)
     print(
-        f"SIGTERM under load: {dict(found.statuses)}, exit code {code}; connections refused afterwards: {found.broken}"
+        f"SIGTERM under load: {dict(found.statuses)}, exit code {code}; "
+        f"connections refused afterwards: {found.broken}"
     )
 
 

@@ -1,6 +1,7 @@
-"""Train the two rankers of adaptive retrieval, on train files alone.
+r"""Train the two rankers of adaptive retrieval, on train files alone.
 
-    python -m pagerag_lab.benchmarks.train_adaptive --data ../shared/data --out src/pagerag/retrieve/data/adaptive.npz
+    python -m pagerag_lab.benchmarks.train_adaptive --data ../shared/data \
+        --out src/pagerag/retrieve/data/adaptive.npz
 
 Questions of 2Wiki train and HotpotQA train, asked of all contexts of their file as one corpus; wordllama
 and MiniLM vectors; a part of each with every title taken away. A passage is a positive example when the
@@ -21,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._files import write_atomic
 from pagerag.promotion.trees import Trees
 from pagerag.retrieve import MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Frontier, Limits, probability
-from pagerag.retrieve.paths import Readings
+from pagerag.retrieve.candidate_features import PassageCache
 from pagerag_lab.benchmarks import corpora
+from pagerag_lab.product import write_atomic
 from pagerag_lab.tune.boosting import Growth, boost, to_trees
 
 # corpus, encoder, with titles, from question, to question
@@ -51,10 +52,12 @@ class Example:
     fold: int
 
     def labels(self) -> NDArray[np.bool_]:
+        """Return which candidates are gold."""
         return np.array([name in self.gold for name in self.frontier.passages])
 
 
 def main() -> None:
+    """Fit the ranker on the train corpora and write it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -96,21 +99,21 @@ def main() -> None:
 
 
 def starts(data: Path, say: Any) -> Iterator[Example]:
+    """Yield the examples of the train corpora."""
     for name, encoded, titled, first, last in PARTS:
         corpus = corpora.read(name, data)
         if not titled:
             corpus = corpus.without_titles()
         vectors = encoder(encoded, cache=True)
         searcher = MemoryCorpus(corpus.units, vectors)
-        readings = Readings(1 << 20)
+        readings = PassageCache(1 << 20)
         asked = corpus.questions[first:last]
         encoded_questions = vectors.encode_queries([one.question for one in asked])
-        for place, (one, vector) in enumerate(zip(asked, encoded_questions, strict=True)):
-            yield Example(
-                Frontier(one.question, vector, searcher, Limits(), readings),
-                one.gold,
-                (first + place) % FOLDS,
-            )
+        with searcher.snapshot() as now:
+            for place, (one, vector) in enumerate(zip(asked, encoded_questions, strict=True)):
+                yield Example(
+                    Frontier(one.question, vector, now, Limits(), readings), one.gold, (first + place) % FOLDS
+                )
         say(f"{corpus.name}, {encoded}: {len(asked)} questions, {len(corpus.units)} passages")
 
 
@@ -138,6 +141,7 @@ def predicted(
 
 
 def report(say: Any, examples: list[Example], own: list[NDArray[np.float32]]) -> None:
+    """Print how well the fitted ranker orders its examples."""
     start = 0
     for name, encoded, titled, first, last in PARTS:
         part = range(start, start + last - first)

@@ -8,6 +8,7 @@ import sys
 import time
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
+from pagerag.errors import InputError
 
 HELP = "Measure promotion (or a rival) on a benchmark file; resumable, and every number can be traced."
 
@@ -17,6 +18,8 @@ examples:
   pagerag evaluate --dataset musique --data dev.jsonl --retriever bm25 --strategy plain --out runs/bm25
   pagerag evaluate --dataset open --data q.jsonl --corpus corpus.jsonl --retriever hybrid --out runs/open
   pagerag evaluate --dataset hotpotqa --data dev.json --corpus contexts --mode document --out runs/pooled
+  pagerag evaluate --dataset pools --data wide/dev --retriever bm25 --out runs/pools
+  pagerag evaluate --dataset documents --data documents/dev --out runs/documents
 
 retrievers: bm25, wordllama, minilm, minilm-fp32, hybrid, A+B (fused), late:minilm, openai:MODEL@URL,
   sentence-transformers:MODEL, file:POOLS.jsonl
@@ -36,11 +39,25 @@ ABLATIONS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
-    add("--dataset", required=True, help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir or open")
-    add("--data", required=True, metavar="FILE", help="the benchmark's file, plain or .gz (BEIR: its folder)")
-    add("--retriever", default="minilm", help="who makes the pool (default: minilm)")
+    add(
+        "--dataset",
+        required=True,
+        help="hotpotqa, musique, 2wikimultihopqa, flashrag, beir, open, pools (questions with their own "
+        "pools) or documents (corpora of files with questions about them)",
+    )
+    add(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="the benchmark's file, plain or .gz (BEIR, documents: its folder; pools: a file or a folder)",
+    )
+    add(
+        "--retriever",
+        default="minilm",
+        help="who makes the pool (default: minilm; pools: given keeps its order)",
+    )
     add("--mode", choices=("sentence", "paragraph", "document"), help="the unit (default: the dataset's own)")
     add("--pool", type=int, default=20, metavar="N", help="units in the expanded pool (default: 20)")
     add("--k", type=int, default=5, help="the reader's budget in units (default: 5)")
@@ -79,9 +96,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, then print the summary."""
-    from pagerag_lab.evaluate.config import RunConfig
-    from pagerag_lab.evaluate.datasets import dataset
-    from pagerag_lab.evaluate.runs import run as run_all
+    if args.dataset == "pools":
+        return _run_pools(args)
+    if args.dataset == "documents":
+        return _run_documents(args)
+    from pagerag_lab.datasets.registry import dataset
+    from pagerag_lab.runs.benchmark import run as run_all
+    from pagerag_lab.runs.config import RunConfig
 
     config = RunConfig(
         dataset=args.dataset,
@@ -93,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         limit=args.limit,
         strategy=args.strategy,
         ablate=tuple(args.ablate),
-        support=args.support,
+        support=_support(args),
         reader=args.reader,
         read=args.read,
         corpus=args.corpus,
@@ -102,13 +123,87 @@ def run(args: argparse.Namespace) -> int:
         explain=not args.no_explain,
         chunk=args.chunk,
     )
-    result = run_all(config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"))
+    result = run_all(
+        config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
     if args.json:
         print_json(result)
     else:
         print(summary(result))
         note(f"written: {args.out}/result.json, predictions.jsonl, official.json(l)")
     return PARTIAL if result["errors"] else OK
+
+
+def _run_pools(args: argparse.Namespace) -> int:
+    """Run over questions with their own pools, then print one row per set."""
+    from pagerag_lab.reproduce.breadth import sets_table, summary_table
+    from pagerag_lab.runs.engine import execute
+    from pagerag_lab.runs.pool_sets import PoolSetsTask
+
+    _refuse(args, "pools", ("mode", "reader", "corpus", "noise"))
+    task = PoolSetsTask(
+        data=os.fspath(args.data),
+        retriever=args.retriever,
+        strategy=args.strategy,
+        support=_support(args),
+        pool=args.pool,
+        k=args.k,
+        limit=args.limit,
+        ablate=tuple(args.ablate),
+        chunk=args.chunk,
+    )
+    result = execute(
+        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
+    if args.json:
+        print_json(result)
+    else:
+        label = args.strategy if task.support is None else f"{args.strategy} + support"
+        print(sets_table({label: result}).to_markdown())
+        print(summary_table({label: result}).to_markdown())
+        note(f"written: {args.out}/result.json, predictions.jsonl")
+    return PARTIAL if result["errors"] else OK
+
+
+def _run_documents(args: argparse.Namespace) -> int:
+    """Index corpora of files, ask their questions, then print evidence by stage and answers."""
+    from pagerag_lab.reproduce.documents import document_tables
+    from pagerag_lab.runs.documents import DocumentsTask, index_corpora
+    from pagerag_lab.runs.engine import execute
+
+    _refuse(args, "documents", ("mode", "corpus", "noise", "ablate"))
+    data = os.fspath(args.data)
+    task = DocumentsTask(
+        data=data,
+        stores=os.fspath(index_corpora(data, say=note)),
+        reader=args.reader or "auto",
+        support=args.support != "none",
+        pool=args.pool,
+        k=args.k,
+        limit=args.limit,
+        chunk=min(args.chunk, 8),
+    )
+    result = execute(
+        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
+    )
+    if args.json:
+        print_json(result)
+    else:
+        print("\n".join(table.to_markdown() for table in document_tables(result)))
+        note(f"written: {args.out}/result.json, predictions.jsonl")
+    return PARTIAL if result["errors"] else OK
+
+
+def _support(args: argparse.Namespace) -> str | None:
+    """Return the support encoder that was named; ``none`` is the same as naming none."""
+    return None if args.support in (None, "none") else str(args.support)
+
+
+def _refuse(args: argparse.Namespace, dataset: str, options: tuple[str, ...]) -> None:
+    """Refuse options that mean nothing for a dataset, instead of passing over them."""
+    for name in options:
+        if getattr(args, name):
+            raise InputError(f"--{name} says nothing for --dataset {dataset}; leave it out")
 
 
 class Meter:
@@ -118,6 +213,7 @@ class Meter:
         self.label, self.start, self.shown = label, time.monotonic(), 0.0
 
     def __call__(self, done: int, total: int) -> None:
+        """Show how far the run is."""
         now = time.monotonic()
         live = sys.stderr.isatty()
         if done < total and now - self.shown < (0.1 if live else 10.0):
@@ -133,7 +229,7 @@ class Meter:
 
 
 def summary(result: dict[str, object]) -> str:
-    """The result as a short table."""
+    """Return the result as a short table."""
     metrics, baseline = result["metrics"], result["baseline"]
     assert isinstance(metrics, dict)  # noqa: S101 - our own result
     assert isinstance(baseline, dict)  # noqa: S101

@@ -17,7 +17,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("runs", nargs="+", metavar="DIR", help="folders that pagerag evaluate has written")
     parser.add_argument(
         "--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html"

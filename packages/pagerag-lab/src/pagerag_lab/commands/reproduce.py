@@ -22,7 +22,7 @@ call continues where the first one stopped.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     from pagerag_lab.reproduce import EXPERIMENTS
 
     add = parser.add_argument
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     """Run the experiments and print their tables."""
     from dataclasses import replace
 
-    from pagerag._files import write_atomic
-    from pagerag_lab.evaluate.runs import Workers
+    from pagerag_lab.product import write_atomic
     from pagerag_lab.reproduce import Bench, Limits, reproduce
+    from pagerag_lab.runs.benchmark import Workers
 
     limits = Limits.quick() if args.quick else Limits()
     if args.limit is not None:
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> str:
-    """What was asked for beside the data, as it was written."""
+    """Return what was asked for beside the data, as it was written."""
     words = [" --quick"] if args.quick else []
     for name, usual in (
         ("retriever", "minilm"),

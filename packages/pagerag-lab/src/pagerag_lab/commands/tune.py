@@ -18,7 +18,7 @@ EXAMPLES = """examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
+    """Add the command's options."""
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with the train files")
     parser.add_argument(
         "--mode",

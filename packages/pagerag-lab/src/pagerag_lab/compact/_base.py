@@ -15,7 +15,7 @@ __all__ = ["CompactSystem", "shown"]
 
 
 def shown(unit: Candidate, words: int) -> str:
-    """A unit as a prompt shows it: its title, and its first ``words`` words."""
+    """Return a unit as a prompt shows it: its title, and its first ``words`` words."""
     text = " ".join(unit.text.split()[:words])
     return f"{unit.title}: {text}" if unit.title else text
 
@@ -51,7 +51,7 @@ class CompactSystem(ABC):
     def _pool(
         self, question: str, units: Sequence[Candidate], k: int, first: Pool, **metadata: object
     ) -> Pool:
-        """The pool of these units; vectors and relations are the base retriever's."""
+        """Return the pool of these units; vectors and relations are the base retriever's."""
         kept = tuple(units[:k])
         ids = {unit.id for unit in kept}
         relations = tuple(

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
-import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pagerag._extras import need
-from pagerag.errors import EndpointError, ReaderTimeoutError, SettingsError
-from pagerag.read.cache import ResponseCache, cache_key
-from pagerag.read.endpoint import explain_status, headers
-from pagerag.read.retry import RETRIED_STATUS, RetryPolicy, retry_after
+from pagerag.endpoint import Endpoint, ResponseCache, RetryPolicy, cache_key
+from pagerag.errors import EndpointError, SettingsError
 from pagerag.settings import ChatSettings
 
 __all__ = ["Chat", "EndpointChat", "LocalChat", "Message", "Reply", "all_replies", "json_in", "user"]
@@ -151,56 +145,22 @@ class EndpointChat(_Completions):
         self.settings = settings
         self.bound, self.at_once = settings.token_field, settings.concurrency
         self.retry = retry or RetryPolicy(attempts=settings.attempts)
-        self._lock = threading.Lock()
-        self._client: Any = None
+        self._endpoint = Endpoint.of(settings, self.retry)
 
     def close(self) -> None:
         """Close the connections; the next request opens them again."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
-    def _pool(self, httpx: Any) -> Any:
-        with self._lock:
-            if self._client is None:
-                limits = httpx.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
-                self._client = httpx.Client(limits=limits, headers=headers(self.settings))
-            return self._client
+        self._endpoint.close()
 
     def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
-        httpx = need("httpx", "httpx", "chat", "a chat endpoint")
-        client = self._pool(httpx)
-        s, until, problem = self.settings, time.monotonic() + self.settings.deadline, ""
-        url = f"{s.base_url.rstrip('/')}/chat/completions"
-        for attempt in range(1, self.retry.attempts + 1):
-            left = until - time.monotonic()
-            if left <= 0:
-                raise ReaderTimeoutError(
-                    f"{url} gave no reply within {s.deadline:g} s; last problem: {problem}"
-                )
-            asked: float | None = None
-            try:
-                timeout = httpx.Timeout(min(s.read_timeout, left), connect=min(s.connect_timeout, left))
-                response = client.post(url, json=body, timeout=timeout)
-            except httpx.TransportError as broken:
-                problem = f"{type(broken).__name__}: {broken}"
-            else:
-                self.requests += 1
-                if response.status_code == 200:
-                    return _choice(response, url)
-                problem = explain_status(response.status_code, response.content, s)
-                if response.status_code == 400 and "logprobs" in body:
-                    # Some servers refuse the request for log-probabilities: do without them from now on.
-                    self._logprobs = False
-                    body = {k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")}
-                    continue
-                if response.status_code not in RETRIED_STATUS:
-                    raise EndpointError(f"{url} answered {problem}")
-                asked = retry_after(response.headers)
-            wait = self.retry.wait(attempt, asked, random.Random())
-            time.sleep(max(0.0, min(wait, until - time.monotonic())))
-        raise EndpointError(f"{url} failed {self.retry.attempts} times; the last time: {problem}")
+        self.requests += 1
+        try:
+            return self._endpoint.ask("chat/completions", body, _choice)
+        except EndpointError as problem:
+            if problem.status != 400 or "logprobs" not in body:
+                raise
+        # Some servers refuse the request for log-probabilities: do without them from now on.
+        self._logprobs = False
+        return self._ask({k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")})
 
 
 class LocalChat(_Completions):
@@ -246,14 +206,11 @@ def _kept(choice: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "logprobs": {"content": told}} if told else kept
 
 
-def _choice(response: Any, url: str) -> Mapping[str, Any]:
-    try:
-        choice = response.json()["choices"][0]
-        choice["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        raise EndpointError(f"{url} sent no completion: {response.text[:160]!r}") from None
-    found: Mapping[str, Any] = choice
-    return found
+def _choice(body: Any) -> Mapping[str, Any]:
+    choice: Mapping[str, Any] = body["choices"][0]
+    if not isinstance(choice["message"]["content"], str | None):
+        raise TypeError("the content is no text")
+    return choice
 
 
 def _reply(choice: Mapping[str, Any]) -> Reply:

@@ -120,6 +120,6 @@ class EfficientRAG(CompactSystem):
         return text.strip() if isinstance(text, str) and text.strip() else None
 
     def _json(self, asked: str, system: str) -> dict[str, Any] | None:
-        """The object in the reply, which may end with it: what a model says behind it costs time alone."""
+        """Return the object in the reply, which may end with it: what comes behind it costs time alone."""
         said = self.chat.complete(user(asked, system), max_tokens=96, stop=("}",)).text
         return json_in(said) or json_in(said + "}")

@@ -97,7 +97,7 @@ class IRCoT(CompactSystem):
 
 
 def _query(question: str, thoughts: Sequence[str]) -> str:
-    """The last thought that states a fact, or the question; without the words that only ask."""
+    """Return the last thought that states a fact, or the question; without the words that only ask."""
     facts = [t for t in thoughts if not _REASONING.match(t) and not _ARITHMETIC.search(t)]
     query = " ".join(_ASKING.sub(" ", facts[-1] if facts else question).split())
     return query or question

@@ -36,6 +36,7 @@ class OpenTriples:
         self.rows = rows
 
     def __call__(self, unit: Candidate) -> list[Triple]:
+        """Return the triples of a unit."""
         found = self.rows.get((unit.title or "", unit.text), ())
         return [(str(h), str(r), str(t)) for h, r, t in (row for row in found if len(row) == 3)]
 
@@ -49,6 +50,7 @@ class ChatTriples:
         self._known: dict[tuple[str | None, str], list[Triple]] = {}
 
     def __call__(self, unit: Candidate) -> list[Triple]:
+        """Return the triples that the model finds in a unit."""
         key = (unit.title, unit.text)
         if key not in self._known:
             text = shown(unit, self.words)
@@ -113,7 +115,7 @@ class KG2RAG(CompactSystem):
         return replace(made, relations=tuple(relations))
 
     def _expand(self, seeds: Sequence[Candidate], facts: dict[str, Sequence[Triple]]) -> dict[str, Candidate]:
-        """The seeds, and the units of documents that the seeds' triples name, scored by the seeds that do."""
+        """Return the seeds and the units of documents that their triples name, scored by the seeds."""
         pool = {unit.id: unit for unit in seeds}
         if self.lookup is None:
             return pool
@@ -134,7 +136,7 @@ class KG2RAG(CompactSystem):
     def _organise(
         self, question: str, pool: Mapping[str, Candidate], facts: Mapping[str, Sequence[Triple]]
     ) -> list[str]:
-        """Unit ids of the spanning trees, best component first, while they fit; then single units."""
+        """Return the ids of the spanning trees, best component first, while they fit; then single units."""
         edges = [
             _Edge(_key(h), _key(t), name, pool[name].score or 0.0)
             for name in pool
@@ -165,7 +167,7 @@ class KG2RAG(CompactSystem):
 
 
 def spanning_trees(edges: Sequence[_Edge]) -> list[list[_Edge]]:
-    """A maximum spanning tree of each connected component, largest first (Kruskal)."""
+    """Return a maximum spanning tree of each connected component, largest first (Kruskal)."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -194,7 +196,7 @@ def mentioned(name: str, question: str, least: float = 0.9) -> bool:
 
 
 def coverage(question: str, text: str) -> float:
-    """The share of the question's different words that the text has."""
+    """Return the share of the question's different words that the text has."""
     asked = set(_words(question))
     return len(asked & set(_words(text))) / len(asked) if asked else 0.0
 

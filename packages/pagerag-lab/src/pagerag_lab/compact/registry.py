@@ -40,7 +40,7 @@ class System:
         triples: Callable[[Candidate], Sequence[tuple[str, str, str]]] | None = None,
         **options: Any,
     ) -> Retriever:
-        """The system over ``retriever``: a retriever whose pool stands in the system's own order.
+        """Return the system over ``retriever``: a retriever whose pool stands in the system's own order.
 
         ``triples`` is for KG2RAG, which otherwise has ``chat`` extract them.
         """
@@ -110,18 +110,18 @@ _SYSTEMS = (
 
 
 def systems() -> Mapping[str, System]:
-    """The compact re-implementations by name."""
+    """Return the compact re-implementations by name."""
     return MappingProxyType({one.name: one for one in _SYSTEMS})
 
 
 def chat_from(source: ChatSettings | Any, *, cache: str | os.PathLike[str] | None = None) -> Chat:
-    """A chat model for the compact systems: from chat settings, from a reader of ours, or as it is.
+    """Return a chat model for the compact systems: from chat settings, from a reader of ours, or as it is.
 
     Readers: a ChatReader (its settings are used) and a GgufReader (its model is used, in this process).
     ``cache`` is a file that keeps the replies, so that the same request is generated once; settings that
     name a cache of their own keep to it.
     """
-    from pagerag.read.cache import ResponseCache
+    from pagerag.endpoint import ResponseCache
     from pagerag.settings import ChatSettings
     from pagerag_lab.compact import EndpointChat, LocalChat
 

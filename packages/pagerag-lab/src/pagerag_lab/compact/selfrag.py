@@ -96,7 +96,7 @@ class SelfRAG(CompactSystem):
 
 
 def expected(reply: Reply, labels: Mapping[str, float]) -> float | None:
-    """The mean value of the labels under the probabilities of the first token that tells them apart."""
+    """Return the labels' mean value under the probabilities of the first token that tells them apart."""
     for token in reply.tokens:
         mass = dict.fromkeys(labels, 0.0)
         for text, logprob in token.items():

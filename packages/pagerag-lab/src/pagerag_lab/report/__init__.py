@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagerag._files import write_atomic
-from pagerag.errors import InputError
-from pagerag_lab.evaluate.results import Row, read_result, read_rows
-from pagerag_lab.evaluate.statistics import Comparison, compare
+from jinja2 import TemplateError
+
+from pagerag.errors import InputError, PageRAGError
+from pagerag_lab.metrics.statistics import Comparison, compare
+from pagerag_lab.product import write_atomic
 from pagerag_lab.report.page import page
+from pagerag_lab.runs.results import Row, read_result, read_rows
 
 __all__ = ["Case", "RunView", "report"]
-
-PLACES = ("1", "2", "3", "4", "5", "Out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,12 @@ class Case:
 
     change: float
     row: Row
+
+    @property
+    def shown(self) -> Row:
+        """Return the row with every field that its card shows, and the gold that the context lacks."""
+        missing = [key for key, rank in self.row["gold_rank_after"].items() if rank is None]
+        return {"texts": {}, "explanation": None, **self.row, "missing": missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +54,25 @@ def report(folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str
     if not folders:
         raise InputError("name at least one folder that pagerag evaluate has written")
     names = _names([Path(folder) for folder in folders])
-    views = [_view(folder, name, f"run{number}", most) for number, (folder, name) in enumerate(names)]
     target = Path(out)
     if not target.parent.is_dir():
         raise InputError(f"--out {target}: the folder {target.parent} does not exist")
-    write_atomic(target, page(views, _paired(views)))
+    try:
+        views = [_view(folder, name, f"run{number}", most) for number, (folder, name) in enumerate(names)]
+        text = page(views, _paired(views))
+    except PageRAGError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, TemplateError) as problem:
+        # Anybody may have edited the folder: what does not fit is refused, and nothing is written.
+        raise InputError(
+            f"one of these runs is not as pagerag evaluate wrote it ({problem}); run it again"
+        ) from problem
+    write_atomic(target, text)
     return target
 
 
 def _names(folders: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Each folder's own name, with its parent's where two are alike."""
+    """Return each folder with its own name, and its parent's where two are alike."""
     short = [folder.resolve().name for folder in folders]
     return [
         (folder, name if short.count(name) == 1 else f"{folder.resolve().parent.name}/{name}")
@@ -104,7 +119,7 @@ def _view(folder: Path, name: str, anchor: str, most: int) -> RunView:
 
 
 def _paired(views: Sequence[RunView]) -> list[tuple[RunView, RunView, Comparison]]:
-    """Runs on the same questions, two by two."""
+    """Compare the runs on the same questions, two by two."""
     pairs = []
     for place, first in enumerate(views):
         for second in views[place + 1 :]:

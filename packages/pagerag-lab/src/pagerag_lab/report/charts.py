@@ -1,81 +1,127 @@
-"""Charts as inline SVG, so that the page needs nothing but itself."""
+"""Lay out charts: where each bar, cell and label of the page's inline pictures stands, in SVG units."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 
-__all__ = ["bar_chart", "heat_map"]
+__all__ = ["Bar", "BarChart", "HeatMap", "bar_chart", "heat_map"]
 
-Bar = tuple[str, str, float, tuple[float, float] | None]
-"""(label, class, fraction, interval)"""
+LEFT = 250
+"""How much room labels have left of a chart."""
 
 
-def bar_chart(groups: Mapping[str, Sequence[Bar]], *, marks: Mapping[str, float] | None = None) -> str:
-    """Horizontal bars in groups, from 0 to 100 points; ``marks`` draws a group's ceiling."""
-    left, width, step, gap = 250, 560, 20, 30
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar to draw: its label, the class of its colour, a fraction of 1, and its interval if any."""
+
+    label: str
+    kind: str
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBar:
+    """A bar and its places: top, middle line, length, ends of the interval, where its value is written."""
+
+    bar: Bar
+    top: float
+    middle: float
+    length: float
+    whisker: tuple[float, float] | None
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Bars under one name; ``ceiling`` is (x, top, bottom) of the line that none can pass."""
+
+    name: str
+    top: float
+    bars: tuple[PlacedBar, ...]
+    ceiling: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Horizontal bars in groups, from 0 to 100 points."""
+
+    width: float
+    height: float
+    left: float
+    thickness: float
+    ticks: tuple[tuple[int, float], ...]
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One share of a heat map."""
+
+    x: float
+    share: float
+    opacity: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Shares in per cent, darker where larger."""
+
+    width: float
+    height: float
+    left: float
+    cell: float
+    line: float
+    columns: tuple[tuple[str, float], ...]
+    rows: tuple[tuple[str, float, tuple[Cell, ...]], ...]
+
+
+def bar_chart(groups: Mapping[str, Sequence[Bar]], *, marks: Mapping[str, float] | None = None) -> BarChart:
+    """Place horizontal bars in groups; ``marks`` has a group's ceiling."""
+    width, step, gap = 560, 20, 30
     height = sum(gap + step * len(bars) for bars in groups.values()) + 26
-    parts = [
-        f'<svg class="chart" role="img" viewBox="0 0 {left + width + 90} {height}" '
-        f'style="max-width:{left + width + 90}px">'
-    ]
-    for tick in range(0, 101, 20):
-        x = left + width * tick / 100
-        parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="8" y2="{height - 18}"/>')
-        parts.append(f'<text class="tick" x="{x}" y="{height - 4}" text-anchor="middle">{tick}</text>')
+    placed = []
     y = 0.0
     for name, bars in groups.items():
-        parts.append(f'<text class="group" x="0" y="{y + 20}">{escape(name)}</text>')
+        top = y
         y += gap
-        for label, kind, value, interval in bars:
-            middle = y + step / 2
-            length = max(0.0, width * value)
-            parts.append(
-                f'<text class="label" x="{left - 8}" y="{middle + 4}" text-anchor="end">'
-                f"{escape(label)}</text>"
-            )
-            parts.append(
-                f'<rect class="{kind}" x="{left}" y="{y + 3}" width="{length:.1f}" height="{step - 6}"/>'
-            )
-            end = left + length
-            if interval is not None:
-                low, high = (left + width * side for side in interval)
-                parts.append(
-                    f'<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>'
-                )
-                end = max(end, high)
-            parts.append(f'<text class="value" x="{end + 6:.1f}" y="{middle + 4}">{100 * value:.1f}</text>')
+        drawn = []
+        for bar in bars:
+            length = max(0.0, width * bar.value)
+            ends = None
+            if bar.interval is not None:
+                low, high = bar.interval
+                ends = (LEFT + width * low, LEFT + width * high)
+            end = max(LEFT + length, ends[1] if ends else 0.0)
+            drawn.append(PlacedBar(bar, y + 3, y + step / 2, length, ends, end + 6))
             y += step
-        if marks and name in marks:
-            x = left + width * marks[name]
-            top = y - step * len(bars)
-            parts.append(f'<line class="ceiling" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{y}"/>')
-    parts.append("</svg>")
-    return "".join(parts)
+        mark = (marks or {}).get(name)
+        ceiling = None if mark is None else (LEFT + width * mark, y - step * len(bars), y)
+        placed.append(Group(name, top + 20, tuple(drawn), ceiling))
+    ticks = tuple((tick, LEFT + width * tick / 100) for tick in range(0, 101, 20))
+    return BarChart(LEFT + width + 90, height, LEFT, step - 6, ticks, tuple(placed))
 
 
-def heat_map(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> str:
-    """Shares in per cent, darker where larger."""
-    left, cell, line = 250, 64, 26
-    height = line * (len(rows) + 1)
-    width = left + cell * len(columns)
-    parts = [f'<svg class="chart" role="img" viewBox="0 0 {width} {height}" style="max-width:{width}px">']
-    for place, column in enumerate(columns):
-        x = left + cell * place + cell / 2
-        parts.append(f'<text class="tick" x="{x}" y="17" text-anchor="middle">{escape(column)}</text>')
-    for number, (name, shares) in enumerate(rows.items()):
-        y = line * (number + 1)
-        parts.append(
-            f'<text class="label" x="{left - 8}" y="{y + 17}" text-anchor="end">{escape(name)}</text>'
-        )
-        for place, share in enumerate(shares):
-            x = left + cell * place
-            ink = "light" if share > 0.35 else "dark"
-            parts.append(
-                f'<rect class="cell" x="{x + 1}" y="{y + 1}" width="{cell - 2}" height="{line - 2}" '
-                f'fill-opacity="{min(1.0, 0.06 + 1.5 * share):.3f}"/>'
-                f'<text class="{ink}" x="{x + cell / 2}" y="{y + 17}" text-anchor="middle">'
-                f"{100 * share:.1f}</text>"
+def heat_map(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> HeatMap:
+    """Place the cells of a heat map."""
+    cell, line = 64, 26
+    return HeatMap(
+        width=LEFT + cell * len(columns),
+        height=line * (len(rows) + 1),
+        left=LEFT,
+        cell=cell,
+        line=line,
+        columns=tuple((name, LEFT + cell * (place + 0.5)) for place, name in enumerate(columns)),
+        rows=tuple(
+            (
+                name,
+                float(line * number),
+                tuple(
+                    Cell(LEFT + cell * place, share, min(1.0, 0.06 + 1.5 * share))
+                    for place, share in enumerate(shares)
+                ),
             )
-    parts.append("</svg>")
-    return "".join(parts)
+            for number, (name, shares) in enumerate(rows.items(), start=1)
+        ),
+    )

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pagerag import Promoter
-from pagerag_lab.evaluate.datasets import Dataset, read_questions
-from pagerag_lab.evaluate.pools import Pools
-from pagerag_lab.evaluate.retrievers import ranker
-from pagerag_lab.evaluate.statistics import compare
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.registry import Dataset, read_questions
+from pagerag_lab.metrics.statistics import compare
+from pagerag_lab.pools.rankers import Pools
+from pagerag_lab.pools.retrievers import ranker
 from pagerag_lab.reproduce.paper import (
     COMPONENTS,
     CONTRADICTIONS,
@@ -19,6 +18,7 @@ from pagerag_lab.reproduce.paper import (
     FEATURES,
 )
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
 __all__ = ["component_ablation", "edge_types", "feature_ablation"]
 
@@ -136,7 +136,7 @@ def _row(
     told = answers[side] if answers else None
     change = None
     if pair is not None:
-        from pagerag_lab.reproduce.rows import p_text
+        from pagerag_lab.reproduce.method_rows import p_text
 
         test = compare(*pair)
         change = f"{100 * test.difference:+.1f} ({p_text(test.p)})"
@@ -171,7 +171,8 @@ def edge_types(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="edge-types",
-                title=f"Edge types of the query-local graph: mean number per question ({bench.retriever} pool of 20)",
+                title="Edge types of the query-local graph: mean number per question "
+                f"({bench.retriever} pool of 20)",
                 columns=[
                     "Edge type",
                     "Endpoints",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.evaluate.datasets import Dataset
-from pagerag_lab.evaluate.results import Row
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.registry import Dataset
 from pagerag_lab.reproduce.paper import CASES
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
+from pagerag_lab.runs.results import Row
 
-__all__ = ["cases"]
+__all__ = ["cases_experiment"]
 
 
-def cases(bench: Bench) -> list[Table]:
+def cases_experiment(bench: Bench) -> list[Table]:
     """For each dataset the questions where promotion moved the deepest gold facts into a complete context.
 
     They are picked by rule, not by hand: the plain top five lacks gold, the promoted context has all of it,

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pagerag._extras import need
-from pagerag._files import write_atomic
+from pagerag_lab.product import need, write_atomic
 
-__all__ = ["bars", "heat_map", "lines"]
+__all__ = ["bars", "heat_map", "lines", "reliability"]
 
 _INK, _GRID = "#22303c", "#d8dee4"
 _COLOURS = ("#8a94a0", "#1f6f8b", "#d1772c", "#5b8c5a", "#7a5195", "#b23a48")
@@ -35,7 +34,9 @@ def _plots() -> Any:
 def _save(figure: Any, file: Path, pyplot: Any) -> None:
     content = io.BytesIO()
     # Without the date and the version in it the same numbers give the same picture.
-    figure.savefig(content, format="png", dpi=160, bbox_inches="tight", metadata={"Software": None})
+    kind = file.suffix.removeprefix(".")
+    silent = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(content, format=kind, dpi=160, bbox_inches="tight", metadata=silent)
     pyplot.close(figure)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(file, content.getvalue())
@@ -136,4 +137,30 @@ def bars(
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     figure.suptitle(title, fontsize=11)
+    _save(figure, file, pyplot)
+
+
+def reliability(file: Path, curves: Mapping[str, Mapping[str, Any] | None], title: str) -> None:
+    """Draw what was predicted against what came true, one line per kind of probability.
+
+    ``curves`` maps a label to ``{"error": ..., "bins": [{"probability", "share", "count"}]}``; the area of a
+    point grows with the number of predictions in its bin.
+    """
+    pyplot = _plots()
+    figure, axis = pyplot.subplots(figsize=(4.4, 4.4), constrained_layout=True)
+    axis.plot([0, 1], [0, 1], color=_GRID, lw=1.2)
+    for colour, (label, curve) in zip(_COLOURS[1:], curves.items(), strict=False):
+        if curve is None:
+            continue
+        bins = curve["bins"]
+        told, true = [one["probability"] for one in bins], [one["share"] for one in bins]
+        most = max(one["count"] for one in bins)
+        axis.plot(told, true, color=colour, lw=1.2, label=f"{label}, ECE {curve['error']:.3f}")
+        axis.scatter(told, true, s=[8 + 70 * one["count"] / most for one in bins], color=colour)
+    axis.set(
+        xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="share that was true", title=title
+    )
+    axis.grid(color=_GRID, lw=0.6)
+    axis.set_axisbelow(True)
+    axis.legend(frameon=False, fontsize=8, loc="upper left")
     _save(figure, file, pyplot)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pagerag_lab.evaluate.versions import models_hash
-from pagerag_lab.reproduce.bench import Bench
 from pagerag_lab.reproduce.figures import bars
+from pagerag_lab.reproduce.method_rows import Measured, Method, average_table, dataset_table, measured
 from pagerag_lab.reproduce.paper import CONTRADICTIONS, MIXED, SENTENCE, Figures
-from pagerag_lab.reproduce.rows import Measured, Method, average_table, dataset_table, measured
 from pagerag_lab.reproduce.tables import Table
+from pagerag_lab.reproduce.workbench import Bench
+from pagerag_lab.runs.versions import models_hash
 
 __all__ = ["mixed_table", "sentence_methods", "sentence_table"]
 
@@ -66,7 +66,7 @@ def _support_methods(bench: Bench) -> list[Method]:
 
 
 def _chat_methods(bench: Bench, system: str, label: str, before: str, after: str) -> list[Method]:
-    """A system that needs a chat model: run with the one that is given, on few questions."""
+    """Return the row of a system that needs a chat model: run with the given one, on few questions."""
     if bench.chat is None or not bench.limits.chat:
         needs = "a chat model"
         return [

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pagerag_lab.evaluate.statistics import compare
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.metrics.statistics import compare
 from pagerag_lab.reproduce.figures import lines
 from pagerag_lab.reproduce.paper import NOISE
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["noise"]
+__all__ = ["noise_experiment"]
 
 LEVELS = (0, 5, 10, 20)
 
 
-def noise(bench: Bench) -> list[Table]:
+def noise_experiment(bench: Bench) -> list[Table]:
     """Sup F1 of the core, the filled context and the plain top five at each level, and what each loses."""
     rows: list[list[Cell]] = []
     rules: list[int] = []
@@ -55,7 +55,8 @@ def noise(bench: Bench) -> list[Table]:
         )
     table = Table(
         name="noise",
-        title=f"Noise robustness: distractor documents added to the {bench.retriever} pool (N: {', '.join(sizes)})",
+        title=f"Noise robustness: distractor documents added to the {bench.retriever} pool "
+        f"(N: {', '.join(sizes)})",
         columns=["Dataset", "Sup F1 of", "+0", "+5", "+10", "+20", "+20 against +0"],
         rows=rows,
         notes=(
@@ -72,7 +73,7 @@ def noise(bench: Bench) -> list[Table]:
 
 
 def _against_plain(bench: Bench, clean: Mapping[str, Any], noisy: Mapping[str, Any]) -> str:
-    """The core's change less the plain top five's, paired by question."""
+    """Return the core's change less the plain top five's, paired by question."""
     core, plain = [], []
     for before, after in zip(bench.rows(clean), bench.rows(noisy), strict=True):
         core.append(after["metrics"]["sup_f1_core"] - before["metrics"]["sup_f1_core"])

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.evaluate.datasets import DATASETS
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.registry import DATASETS
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["open_table"]
+__all__ = ["open_experiment"]
 
 
-def open_table(bench: Bench) -> list[Table]:
-    """Passage recall and Sup F1 on 2Wiki's open corpus and on all HotpotQA dev contexts as one corpus."""
-    quick = bench.limits.chat == 0
+def open_experiment(bench: Bench) -> list[Table]:
+    """Return passage recall and Sup F1 on 2Wiki's corpus and on all contexts of HotpotQA and MuSiQue dev."""
+    quick = bench.limits.is_quick
     tables = []
     for label, settings in _settings(bench, quick):
         # MiniLM over all HotpotQA contexts would take longer than all other experiments together.
-        encoders = ("wordllama", "minilm") if settings["name"] == "open" and not quick else ("wordllama",)
+        encoders = ("wordllama",) if settings["name"] == "hotpotqa" or quick else ("wordllama", "minilm")
         names = ["bm25"]
         for encoder in encoders:
             names += [encoder, f"bm25+{encoder}", f"adaptive:{encoder}"]
@@ -57,4 +57,6 @@ def _settings(bench: Bench, quick: bool) -> list[tuple[str, dict[str, Any]]]:
         found.append(("2Wiki open dev, its own corpus", settings))
     if not quick and "hotpotqa" in {one.name for one in bench.present()}:
         found.append(("HotpotQA dev, all contexts as one corpus", {"name": "hotpotqa", "corpus": "contexts"}))
+    if not quick and "musique" in {one.name for one in bench.present()}:
+        found.append(("MuSiQue dev, all contexts as one corpus", {"name": "musique", "corpus": "contexts"}))
     return found

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagerag_lab.reproduce.bench import Bench
 from pagerag_lab.reproduce.figures import heat_map
 from pagerag_lab.reproduce.paper import OUT_OF_CONTEXT
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["positions"]
+__all__ = ["positions_experiment"]
 
 _PLACES = ("1", "2", "3", "4", "5", "Out")
 
 
-def positions(bench: Bench) -> list[Table]:
-    """The share of gold facts at each place, over all datasets at hand; a table and a picture."""
+def positions_experiment(bench: Bench) -> list[Table]:
+    """Measure the share of gold facts at each place, over all datasets at hand; a table and a picture."""
     left: dict[str, list[float]] = {}
     for label, retriever in (("BM25", "bm25"), ("wordllama", "wordllama"), ("MiniLM", "minilm")):
         _pair(bench, left, label, {"retriever": retriever})

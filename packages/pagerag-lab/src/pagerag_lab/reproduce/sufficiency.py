@@ -9,22 +9,22 @@ from multiprocessing import get_context
 
 from pagerag import Promoter
 from pagerag.units import Mode, Pool
-from pagerag_lab.evaluate.datasets import Dataset, read_questions
-from pagerag_lab.evaluate.pools import Pools
-from pagerag_lab.evaluate.questions import Question
-from pagerag_lab.evaluate.retrievers import ranker
-from pagerag_lab.evaluate.statistics import auroc
-from pagerag_lab.reproduce.bench import Bench
+from pagerag_lab.datasets.questions import Question
+from pagerag_lab.datasets.registry import Dataset, read_questions
+from pagerag_lab.metrics.statistics import auroc
+from pagerag_lab.pools.rankers import Pools
+from pagerag_lab.pools.retrievers import ranker
 from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
 
-__all__ = ["sufficiency", "twins"]
+__all__ = ["sufficiency_experiment", "twins"]
 
 
 def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20) -> tuple[Pool, Pool] | None:
-    """The first ``size`` units of a deeper pool, and the same with one gold unit gone and the next moved up.
+    """Return the first ``size`` units of a deeper pool, and the same with one gold unit gone.
 
-    None when the first ``size`` hold no gold unit: there is nothing to remove. Which gold unit goes is drawn
-    with a seed of the question's own.
+    The next unit moves up. Which gold unit goes is drawn with a seed of the question's own. None when the
+    first ``size`` hold no gold unit: there is nothing to remove.
     """
     gold, keys = question.gold(mode), question.keys(mode)
     present = [unit.id for unit in pool.candidates[:size] if keys.get(unit.id) in gold]
@@ -35,7 +35,7 @@ def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20)
     return replace(pool, candidates=pool.candidates[:size]), replace(pool, candidates=rest)
 
 
-def sufficiency(bench: Bench) -> list[Table]:
+def sufficiency_experiment(bench: Bench) -> list[Table]:
     """AUROC of ``sufficiency`` between the two, for each dataset and strategy."""
     rows: list[list[Cell]] = []
     rules: list[int] = []
@@ -65,7 +65,8 @@ def sufficiency(bench: Bench) -> list[Table]:
         bench.write(
             Table(
                 name="sufficiency",
-                title=f"Sufficiency of a pool against its twin with one gold unit removed ({bench.retriever} pool of 20)",
+                title="Sufficiency of a pool against its twin with one gold unit removed "
+                f"({bench.retriever} pool of 20)",
                 columns=[
                     "Strategy",
                     "Dataset",

@@ -12,7 +12,7 @@ Cell = float | int | str | None
 
 
 def points(value: Cell, digits: int = 1) -> str:
-    """A fraction as points; text as it is; an en dash for nothing."""
+    """Return a fraction as points; text as it is; an en dash for nothing."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -74,7 +74,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def to_latex(self) -> str:
-        """A booktabs table."""
+        """Return a booktabs table."""
         best = self._best()
         shape = "l" + "r" * (len(self.columns) - 1)
         lines = [

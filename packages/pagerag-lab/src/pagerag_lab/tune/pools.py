@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError
 from pagerag.protocols import Encoder
 from pagerag.units import Mode, Pool
-from pagerag_lab.evaluate.corpora import pooled_corpus
-from pagerag_lab.evaluate.datasets import read_questions
-from pagerag_lab.evaluate.pools import DenseRanker, Pools
-from pagerag_lab.evaluate.questions import Document, Question
-from pagerag_lab.evaluate.sources import Noisy, OwnContext
+from pagerag_lab.datasets.corpora import pooled_corpus
+from pagerag_lab.datasets.questions import Document, Question
+from pagerag_lab.datasets.registry import read_questions
+from pagerag_lab.pools.rankers import DenseRanker, Pools
+from pagerag_lab.runs.sources import Noisy, OwnContext
 
 __all__ = ["TRAIN_FILES", "LabelledPool", "labelled_pools", "small", "twin", "without"]
 

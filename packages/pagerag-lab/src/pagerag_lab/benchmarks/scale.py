@@ -1,0 +1,229 @@
+"""What a store costs as it grows: ingest, disk, one question of a new process, and warm questions.
+
+    python -m pagerag_lab.benchmarks.scale [--data DIR] [--sizes 6119 100000] [--questions N] [--keep DIR]
+                                           [--fts5] [--json FILE]
+
+The corpus is the 2Wiki open corpus (6,119 passages); larger sizes retell it of other subjects, the same way
+every time (``pipeline.expanded``). ``ask`` is ``pagerag ask --reader evidence`` in a process of its own:
+processor seconds of the process, and its greatest resident memory; as a yardstick the same for
+``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store. ``warm`` is
+retrieval with follow-up and promotion in one process, median over the questions, by the clock and in
+processor time; ``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true
+20 nearest neighbours that dense search returns. ``--fts5`` puts the same terms into SQLite's full-text engine
+and asks its bm25() for the same questions: why the store ranks by itself. ``--keep`` leaves the stores in a
+folder, and uses them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from pagerag.ingest import IngestSettings, index_paths
+from pagerag.pipeline import PageRAG
+from pagerag.protocols import Encoder
+from pagerag.read import reader
+from pagerag.retrieve import AdaptiveRetriever
+from pagerag.retrieve import encoder as make_encoder
+from pagerag.retrieve.encoders import DEFAULT_ENCODER
+from pagerag.store import open_store
+from pagerag.text import encoded_text
+from pagerag.text.terms import terms
+from pagerag_lab.benchmarks.pipeline import recall, write_corpus
+
+WARM_UP = 5
+NOTHING = "import numpy"
+
+# The most that each row may be, by number of passages.
+TARGETS: dict[str, dict[int, Any]] = {
+    "ask, CPU s": {6119: 0.8, 100_000: 1.2},
+    "warm retrieve + promote, ms": {6119: 30, 100_000: 60, 1_000_000: 150},
+    "memory of ask, MB": {100_000: 250, 1_000_000: 1000},
+    "disk ÷ text": {6119: 5, 100_000: 5, 1_000_000: 5},
+    "ingest without encoding, s": {100_000: 60},
+}
+
+
+def main() -> int:
+    """Measure every size and print the table."""
+    options = _options()
+    corpus = options.data / "2wikimultihopqa" / "open_corpus.jsonl"
+    asked = options.data / "2wikimultihopqa" / "open_dev.jsonl"
+    if not corpus.is_file():
+        print(f"there is no {corpus}; name the data folder with --data or PAGERAG_DATA", file=sys.stderr)
+        return 1
+    with asked.open(encoding="utf-8") as lines:
+        count = options.questions + WARM_UP
+        questions = [json.loads(line)["question"] for line, _ in zip(lines, range(count), strict=False)]
+    encoder = make_encoder(options.encoder)
+    place = nullcontext(str(options.keep)) if options.keep else tempfile.TemporaryDirectory()
+    results = []
+    with place as folder:
+        for size in options.sizes:
+            base = Path(folder) / f"{encoder.name.replace('/', '-')}-{size}"
+            base.mkdir(parents=True, exist_ok=True)
+            results.append(measure(base, corpus, size, encoder, questions))
+            if options.fts5:
+                results[-1] |= full_text_engine(base / "store", questions)
+            show(results[-1], size)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
+    return 0
+
+
+def measure(
+    base: Path, corpus: Path, size: int, encoder: Encoder, questions: Sequence[str]
+) -> dict[str, Any]:
+    """Index a corpus of ``size`` passages under ``base``, or use the one that is there, and ask it."""
+    file, place = base / "corpus.jsonl", base / "store"
+    if not file.is_file():
+        write_corpus(corpus, file, size)
+    with open_store(place, encoder, create=True) as store:
+        used = time.process_time()
+        report = index_paths([file], store, IngestSettings(base=str(base)))
+        ingest_cpu = time.process_time() - used
+        stats = store.stats()
+        text = sum(len(unit.text.encode()) for unit in store.units())
+    row: dict[str, Any] = {"passages": stats.units, "disk, MB": (stats.size_bytes or 0) / 2**20}
+    row["disk ÷ text"] = (stats.size_bytes or 0) / text
+    if report.units:
+        row["ingest without encoding, s"] = ingest_cpu * (1 - report.stages["encode"] / report.seconds)
+    row |= one_process(place, questions[0])
+    row |= warm(place, encoder, questions)
+    row["load average"] = os.getloadavg()[0]
+    return row
+
+
+def one_process(store: Path, question: str) -> dict[str, float]:
+    """Measure what one question costs a new process; the best of three runs."""
+    command = [
+        sys.executable,
+        "-m",
+        "pagerag",
+        "ask",
+        question,
+        "--store",
+        str(store),
+        "--reader",
+        "evidence",
+    ]
+    asked = [spent(command) for _ in range(3)]
+    nothing = min(spent([sys.executable, "-c", NOTHING])[0] for _ in range(3))
+    seconds = min(cpu for cpu, _ in asked)
+    return {
+        "ask, CPU s": seconds,
+        "ask ÷ import numpy": seconds / nothing,
+        "memory of ask, MB": min(memory for _, memory in asked),
+    }
+
+
+def spent(command: list[str]) -> tuple[float, float]:
+    """Return processor seconds and greatest resident memory (MB) of a command."""
+    program = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
+        "print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command], capture_output=True, text=True, check=True
+    )
+    cpu, memory = done.stdout.split()
+    return float(cpu), float(memory) / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def warm(place: Path, encoder: Encoder, questions: Sequence[str]) -> dict[str, float]:
+    """Measure what questions cost in a process that has answered some already."""
+    with open_store(place, encoder) as store:
+        pipeline = PageRAG(store, AdaptiveRetriever(store, encoder), reader=reader("evidence"))
+        wall, cpu = timed(pipeline.gather, questions)
+        points = {question: encoder.encode_queries([question]) for question in questions}
+
+        def by_text(question: str) -> None:
+            with store.snapshot() as now:
+                now.rank_text(question, 50)
+
+        def by_vector(question: str) -> None:
+            with store.snapshot() as now:
+                now.rank_vectors(points[question], 50)
+
+        return {
+            "warm retrieve + promote, ms": wall,
+            "warm retrieve + promote, CPU ms": cpu,
+            "rank_text, CPU ms": timed(by_text, questions)[1],
+            "rank_vectors, CPU ms": timed(by_vector, questions)[1],
+            "recall@20 of dense search": recall(store, list(questions), encoder),
+            "memory of this process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+        }
+
+
+def full_text_engine(place: Path, questions: Sequence[str]) -> dict[str, float]:
+    """Measure FTS5's bm25() on the terms of the units of a store, 50 deep as ``rank_text`` above."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(t, content='', tokenize='ascii')")
+    with open_store(place) as store:
+        rows = (" ".join(terms(encoded_text(unit.title, unit.text))) for unit in store.units())
+        connection.executemany("INSERT INTO f (rowid, t) VALUES (?, ?)", enumerate(rows))
+    connection.execute("INSERT INTO f (f) VALUES ('optimize')")
+
+    def ask(question: str) -> None:
+        words = " OR ".join(f'"{term}"' for term in terms(question))
+        query = "SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT 50"
+        connection.execute(query, (words,)).fetchall()
+
+    return {"FTS5 bm25, CPU ms": timed(ask, questions)[1]}
+
+
+def timed(work: Callable[[str], object], questions: Sequence[str]) -> tuple[float, float]:
+    """Median milliseconds by the clock and of processor time, after some questions to warm up."""
+    wall, cpu = [], []
+    for question in questions:
+        start, used = time.perf_counter(), time.process_time()
+        work(question)
+        wall.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - used)
+    return 1000 * float(np.median(wall[WARM_UP:])), 1000 * float(np.median(cpu[WARM_UP:]))
+
+
+def show(result: dict[str, Any], size: int) -> None:
+    """Print one size, with what each row may be at most."""
+    print(f"\n{size:,} passages\n\n| | measured | at most |\n|---|---|---|")
+    for name, value in result.items():
+        most = TARGETS.get(name, {}).get(size, "")
+        print(
+            f"| {name} | {value:,.3g} | {most} |" if isinstance(value, float) else f"| {name} | {value:,} | |"
+        )
+    sys.stdout.flush()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("PAGERAG_DATA") or "../shared/data"))
+    parser.add_argument("--sizes", type=int, nargs="+", default=[6119, 100_000])
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--encoder", default=DEFAULT_ENCODER)
+    parser.add_argument("--fts5", action="store_true", help="also measure SQLite's full-text engine")
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""Questions about real documents: evidence by stage, answers, and honesty, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pagerag.errors import FormatError
+from pagerag_lab.datasets.document_sets import KINDS
+from pagerag_lab.reproduce.tables import Cell, Table
+from pagerag_lab.reproduce.workbench import Bench
+from pagerag_lab.runs.documents import PLAIN, POOLS, DocumentsTask, index_corpora
+
+__all__ = ["document_tables", "documents_experiment"]
+
+ANSWERABLE = tuple(kind for kind in KINDS if kind != "unanswerable")
+PLAIN_SEARCHES = ("plain BM25", "plain hybrid")
+"""What the best plain search is chosen from, with hindsight, for each corpus and kind."""
+
+Result = Mapping[str, Any]
+
+
+def documents_experiment(bench: Bench) -> list[Table]:
+    """Index the dev corpora, ask their questions and return the tables."""
+    folder = bench.data / "documents" / "dev"
+    if not folder.is_dir():
+        raise FormatError("the corpora of documents are not here; check --data", file=folder)
+    # Per corpus: the limit of a quick look is for all data sets together.
+    limit = None if bench.limits.main is None else max(4, bench.limits.main // 4)
+    task = DocumentsTask(
+        str(folder),
+        stores=str(index_corpora(folder, bench.say)),
+        reader=bench.reader or "evidence",
+        limit=limit,
+    )
+    slug = "-".join(["documents", task.reader, *([f"first{limit}"] if limit else [])])
+    result = bench.execute(task, slug)
+    command = f"pagerag reproduce documents --data {bench.data}{bench.options}"
+    return [bench.write(table) for table in document_tables(result, command)]
+
+
+def document_tables(result: Result, command: str = "") -> list[Table]:
+    """Return three tables: evidence by stage, the same against the best plain search, and the answers."""
+    return [_evidence(result, command), _against_plain(result, command), _answers(result, command)]
+
+
+def _stages(counts: Result) -> list[str]:
+    return list(dict.fromkeys(label for kind in counts["kinds"].values() for label in kind["full"]))
+
+
+def _kinds(counts: Result) -> list[str]:
+    return [kind for kind in ANSWERABLE if kind in counts["kinds"]]
+
+
+def _evidence(result: Result, command: str) -> Table:
+    every = result["all"]
+    kinds = _kinds(every)
+    rows: list[list[Cell]] = [
+        [
+            label,
+            *(every["kinds"][kind]["full"][label] for kind in kinds),
+            sum(every["kinds"][kind]["full"][label] for kind in kinds),
+            *(
+                " / ".join(str(counts["kinds"][kind]["full"][label]) for kind in _kinds(counts))
+                for counts in result["corpora"].values()
+            ),
+        ]
+        for label in _stages(every)
+    ]
+    sizes = ", ".join(f"{kind} {every['kinds'][kind]['n']}" for kind in kinds)
+    return Table(
+        name="documents-evidence",
+        title=f"Real documents: questions with all evidence among {result['config']['k']} passages ({sizes})",
+        columns=["Stage", *kinds, "all", *result["corpora"]],
+        rows=rows,
+        notes=(
+            "Columns of corpora: single / two / three. Promotion works on the pool of the search before "
+            "the arrow; the last rows say what a perfect choice from the same pools could reach.",
+        ),
+        command=command,
+    )
+
+
+def _against_plain(result: Result, command: str) -> Table:
+    cells = [
+        (f"{name}, {kind}", counts["kinds"][kind]["full"])
+        for name, counts in result["corpora"].items()
+        for kind in _kinds(counts)
+    ]
+    rows: list[list[Cell]] = []
+    for label in _stages(result["all"]):
+        if label in PLAIN or label in POOLS:
+            continue
+        gaps = {where: full[label] - max(full[one] for one in PLAIN_SEARCHES) for where, full in cells}
+        below = {where: gap for where, gap in gaps.items() if gap < 0}
+        rows.append(
+            [
+                label,
+                f"{len(below)} of {len(cells)}",
+                f"{min(gaps.values()):+d}" if gaps else None,
+                f"{sum(gaps.values()):+d}",
+                "; ".join(f"{where} {gap:+d}" for where, gap in below.items()) or None,
+            ]
+        )
+    return Table(
+        name="documents-against-plain",
+        title="Real documents: full evidence against the best plain search on each corpus and kind",
+        columns=["Stage", "Below it on", "Worst", "Sum of differences", "Where"],
+        rows=rows,
+        notes=("The best plain search is the better of BM25 and hybrid, chosen with hindsight each time.",),
+        command=command,
+    )
+
+
+def _answers(result: Result, command: str) -> Table:
+    parts = {"all": result["all"], **result["corpora"]}
+    rows: list[list[Cell]] = []
+    for name, counts in parts.items():
+        kinds = counts["kinds"]
+        asked = counts["n"] - kinds.get("unanswerable", {"n": 0})["n"]
+        nothing = kinds.get("unanswerable", {"n": 0})["n"]
+        states = {
+            state: sum(kind["states"].get(state, 0) for kind in kinds.values())
+            for state in ("enough", "ambiguous", "insufficient")
+        }
+        rows.append(
+            [
+                name,
+                asked,
+                *(
+                    " / ".join(
+                        str(kinds[kind][what] if what != "silent" else _silent(kinds[kind]))
+                        for kind in _kinds(counts)
+                    )
+                    for what in ("right", "wrong", "silent")
+                ),
+                None if counts["precision"] is None else f"{counts['precision']:.2f}",
+                f"{counts['made_up']} of {nothing}",
+                f"{counts['incomplete_called_enough']} of {counts['incomplete']}",
+                f"{counts['complete_called_enough']} of {asked - counts['incomplete']}",
+                " / ".join(map(str, states.values())),
+            ]
+        )
+    return Table(
+        name="documents-answers",
+        title=f"Real documents: answers of pagerag ask, reader {result['config']['reader']}",
+        columns=[
+            "Corpus",
+            "Answerable",
+            "Right",
+            "Wrong",
+            "Abstained",
+            "Right ÷ (right + wrong)",
+            "Unanswerable, made up",
+            "Incomplete evidence called enough",
+            "Full evidence called enough",
+            "Enough / ambiguous / insufficient",
+        ],
+        rows=rows,
+        notes=(
+            "Right, wrong, abstained: single / two / three. An answer is right when the question's pattern "
+            "matches it, and an abstention when it is empty, says so in words, or the state is insufficient.",
+        ),
+        command=command,
+    )
+
+
+def _silent(counts: Result) -> int:
+    return int(counts["n"]) - int(counts["right"]) - int(counts["wrong"])

@@ -1,0 +1,1 @@
+"""Resumable runs: questions in chunks through a pool of processes."""

@@ -1,0 +1,88 @@
+"""One event loop in a thread of its own, so that sync and async callers share one code path.
+
+Every request of an endpoint runs here: one connection pool, one concurrency limit and one retry loop,
+whoever asks. Deadlines are the loop's own timers, so a server that drips one byte a second cannot
+stretch them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+__all__ = ["LoopThread"]
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Run coroutines on a loop of its own; started at first use, again after a fork, ended by ``close``.
+
+    A LoopThread that is forgotten without ``close`` takes its thread along.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = 0
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start ``work`` on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._running())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for ``work`` in this thread; an interrupt cancels it."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for ``work`` from another event loop; cancelling the wait cancels the work."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    def close(self) -> None:
+        """Cancel what is under way, then stop the loop and its thread."""
+        with self._lock:
+            loop, thread, own = self._loop, self._thread, self._process == os.getpid()
+            self._loop = self._thread = None
+        if loop is not None and thread is not None and own and thread.is_alive():
+            asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
+            thread.join(timeout=5)
+            if not loop.is_running():
+                loop.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._loop = asyncio.new_event_loop()
+                self._process = os.getpid()
+                self._thread = threading.Thread(
+                    target=self._loop.run_forever, name="pagerag-endpoint", daemon=True
+                )
+                self._thread.start()
+                weakref.finalize(self, _stop, self._loop, self._process).atexit = False
+            return self._loop
+
+
+async def _cancel_all() -> None:
+    """Cancel every other task of the running loop, let them end, and stop the loop."""
+    loop = asyncio.get_running_loop()
+    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    loop.stop()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, process: int) -> None:
+    if process == os.getpid() and not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

@@ -1,0 +1,410 @@
+"""Compute what can be said of a candidate before promotion, as numbers for the rankers of ``adaptive``.
+
+That is: how it matches the question, and how the other candidates lead to it.
+
+A ``FeatureTable`` grows with the pool. Its direct features look at the question and one passage; its link
+features at the passages that name it, are named by it, or stand near it, each weighted by how well it does
+itself: the one-step paths of the frontier. The columns are named below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.text.keys import key_number, title_keys
+from pagerag.text.names import MAX_READ, NameReading, numbered_names, opening_name, read_names
+from pagerag.text.questions import read_question
+from pagerag.text.terms import terms, terms_of
+from pagerag.units import Candidate
+
+__all__ = ["DIRECT", "LINK", "FeatureTable", "PassageCache", "PassageReading", "QuestionReading"]
+
+DIRECT = (
+    "fused", "dense", "dense_gap", "lexical", "lexical_share", "title_named", "title_kind", "title_words",
+    "title_share", "title_inside", "covered", "covered_rest", "cues_shared", "names_shared", "length",
+    "names_in_question", "titles_in_question", "bridge", "yes_no",
+)  # fmt: skip
+LINK = (
+    "own", "rank", "named_by", "named_by_cued", "named_place", "named_kind", "named_first", "cue_gap",
+    "named_count", "rivals", "names_seed", "seed_title", "seed_own", "near_joined", "near_seed", "near_gain",
+    "rest_covered", "shared_rare", "best_own", "same_head", "named_by_title", "cued_share",
+)  # fmt: skip
+
+_GAP, _INSIDE, _TITLES = map(DIRECT.index, ("dense_gap", "title_inside", "titles_in_question"))
+_FAR = 12.0  # words between a cue and a name that have nothing to do with each other
+
+
+@dataclass(frozen=True)
+class PassageReading:
+    """A candidate with its reading; made once for each passage and kept."""
+
+    unit: Candidate
+    reading: NameReading
+    keys: tuple[str, ...]
+    key_numbers: tuple[int, ...]
+    terms: frozenset[str]
+    title_terms: frozenset[str]
+
+    @classmethod
+    def of(cls, unit: Candidate) -> PassageReading:
+        """Read a candidate."""
+        name = unit.title or opening_name(unit.text)
+        keys = title_keys(name) if name else ()
+        reading = read_names(unit.text)
+        return cls(
+            unit=unit,
+            reading=reading,
+            keys=keys,
+            key_numbers=tuple(map(key_number, keys)),
+            terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
+            title_terms=frozenset(terms(name)) if name else frozenset(),
+        )
+
+
+class PassageCache:
+    """The last passages that were read, so that one that many questions find is read once.
+
+    Safe for several threads: two may read the same passage, and either reading will do.
+    """
+
+    def __init__(self, most: int = 2048) -> None:
+        self.most = most
+        self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
+
+    def of(self, unit: Candidate) -> PassageReading:
+        """Return the unit's reading."""
+        key = (unit.id, unit.title, unit.text)
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = PassageReading.of(unit)
+            if len(self._kept) >= self.most:
+                self._kept = {}
+            self._kept[key] = kept
+        elif kept.unit.vector is None and unit.vector is not None:
+            kept = replace(kept, unit=unit)
+        return kept
+
+
+@dataclass(frozen=True)
+class QuestionReading:
+    """A question as follow-up search reads it.
+
+    ``idf`` weighs its terms by how rare they are among the passages first found; ``names`` are its names as
+    numbers.
+    """
+
+    text: str
+    reading: NameReading
+    terms: frozenset[str]
+    cues: frozenset[int]
+    form: str
+    vector: NDArray[np.float32] | None
+    names: NDArray[np.int64]
+    idf: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, text: str, vector: NDArray[np.float32] | None, passages: Sequence[PassageReading]
+    ) -> QuestionReading:
+        """Read a question; ``passages`` are those first found for it."""
+        words = frozenset(terms(text))
+        reading = read_names(text)
+        size = len(passages)
+        counts = {word: sum(word in p.terms or word in p.title_terms for p in passages) for word in words}
+        return cls(
+            text=text,
+            reading=reading,
+            terms=words,
+            cues=frozenset(relation for _, relation in reading.cues),
+            form=read_question(text).form,
+            vector=vector,
+            names=np.array([key_number(key) for key in reading.names], dtype=np.int64),
+            idf={word: math.log1p((size - n + 0.5) / (n + 0.5)) for word, n in counts.items()},
+        )
+
+    @cached_property
+    def weight(self) -> float:
+        """Return the sum of the terms' weights."""
+        return sum(self.idf.values()) or 1.0
+
+
+def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float, str]:
+    """Return how exactly the question names the passage, and the key by which it does.
+
+    1 for the whole title, less for its shorter forms, 0 for none.
+    """
+    for kind, key in enumerate(passage.keys):
+        if key in asked.reading.names:
+            return 1.0 / (1 + kind), key
+    return 0.0, ""
+
+
+class FeatureTable:
+    """The features of the passages of one question's pool.
+
+    What does not change as the pool grows is computed once for each passage; what passages say of each other,
+    for all pairs at once.
+    """
+
+    def __init__(self, asked: QuestionReading, most_fused: float, most_lexical: float) -> None:
+        self.asked = asked
+        self.passages: list[PassageReading] = []
+        self._scores: list[tuple[float, float]] = []
+        self._most = (most_fused or 1.0, most_lexical or 1.0)
+        self._settled = 0
+        self._direct = np.zeros((0, len(DIRECT)), dtype=np.float32)
+        self._matches: list[tuple[float, str]] = []
+        width = len(asked.vector) if asked.vector is not None else 0
+        self._vectors = np.zeros((0, width), dtype=np.float32)
+        self._similar = np.zeros(0, dtype=np.float32)
+        self._terms = list(asked.idf)
+        self._idf = np.array([asked.idf[word] for word in self._terms], dtype=np.float64)
+        self._covers = np.zeros((0, len(self._terms)), dtype=np.float64)
+        self.names = numbered_names([])
+        empty = np.zeros(0, dtype=np.intp)
+        self._keys = (np.zeros(0, dtype=np.int64), empty, empty)  # number, owner, kind
+
+    def add(self, passage: PassageReading, fused: float, lexical: float) -> None:
+        """One more passage, with its scores in the first search (0 if it was not found there)."""
+        self.passages.append(passage)
+        self._scores.append((fused / self._most[0], lexical))
+
+    def direct(self) -> NDArray[np.float32]:
+        """One row per passage, columns ``DIRECT``."""
+        self._settle()
+        rows = self._direct.copy()
+        named = {key for _, key in self._matches if key}
+        spaced = [f" {key} " for key in named]
+        rows[:, _GAP] = self._similar - self._similar.max(initial=0.0)
+        rows[:, _TITLES] = len(named)
+        for place, (_, key) in enumerate(self._matches):
+            if key:
+                mine = f" {key} "
+                rows[place, _INSIDE] = any(mine in other and mine != other for other in spaced)
+        return rows
+
+    def _settle(self) -> None:
+        """Take in the passages that were added since the last time."""
+        first, new = self._settled, self.passages[self._settled :]
+        if not new:
+            return
+        self._settled = len(self.passages)
+        asked = self.asked
+        matches = [_title_match(asked, passage) for passage in new]
+        self._matches += matches
+        self._settle_names(first, new)
+        vectors = np.zeros((len(new), self._vectors.shape[1]), dtype=np.float32)
+        if asked.vector is not None:
+            for row, passage in zip(vectors, new, strict=True):
+                if passage.unit.vector is not None:
+                    row[:] = passage.unit.vector
+            length = float(np.linalg.norm(asked.vector)) or 1.0
+            similar = vectors @ asked.vector / np.float32(length)
+        else:
+            similar = np.zeros(len(new), dtype=np.float32)
+        self._vectors = np.vstack([self._vectors, vectors])
+        self._similar = np.append(self._similar, similar)
+        shared = self._shared_names(first, len(new))
+        inside = np.array([[w in p.terms for w in self._terms] for p in new], dtype=bool).reshape(
+            len(new), -1
+        )
+        titled = np.array([[w in p.title_terms for w in self._terms] for p in new], dtype=bool)
+        titled = titled.reshape(len(new), -1)
+        self._covers = np.vstack([self._covers, (inside | titled).astype(np.float64)])
+        covered = (inside | titled) @ self._idf / asked.weight
+        rest = ~titled @ self._idf
+        covered_rest = (inside & ~titled) @ self._idf / np.where(rest > 0, rest, 1.0)
+        titles = [len(passage.title_terms) for passage in new]
+        bridge, yes_no = float(asked.form == "bridge"), float(asked.form == "yes-no")
+        asked_names = len(asked.names)
+        rows = np.zeros((len(new), len(DIRECT)), dtype=np.float32)
+        for i, (passage, (kind, key)) in enumerate(zip(new, matches, strict=True)):
+            fused, lexical = self._scores[first + i]
+            rows[i] = (
+                fused,
+                similar[i],
+                0.0,
+                lexical,
+                lexical / self._most[1],
+                float(bool(key)),
+                kind,
+                key.count(" ") + 1 if key else 0,
+                titled[i].sum() / titles[i] if titles[i] else 0.0,
+                0.0,
+                covered[i],
+                covered_rest[i],
+                len(asked.cues & {relation for _, relation in passage.reading.cues}),
+                shared[i],
+                math.log1p(passage.reading.length),
+                asked_names,
+                0.0,
+                bridge,
+                yes_no,
+            )
+        self._direct = np.vstack([self._direct, rows])
+
+    def _settle_names(self, first: int, new: Sequence[PassageReading]) -> None:
+        """Return the names that new passages hold, and those that they go by, as numbers."""
+        self.names += numbered_names([passage.reading for passage in new], first)
+        numbers = np.arange(first, first + len(new))
+        keys = (
+            np.array([key for p in new for key in p.key_numbers], dtype=np.int64),
+            np.repeat(numbers, [len(p.key_numbers) for p in new]),
+            np.array([kind for p in new for kind in range(len(p.key_numbers))], dtype=np.intp),
+        )
+        first_, second, third = (np.concatenate(pair) for pair in zip(self._keys, keys, strict=True))
+        self._keys = first_, second, third
+
+    def _shared_names(self, first: int, count: int) -> NDArray[np.intp]:
+        """How many of the question's names each of the last ``count`` passages holds."""
+        start = np.searchsorted(self.names.owners, first)
+        numbers, owners = self.names.numbers[start:], self.names.owners[start:] - first
+        asked = np.sort(self.asked.names)
+        if not len(asked):
+            return np.zeros(count, dtype=np.intp)
+        at = np.minimum(np.searchsorted(asked, numbers), len(asked) - 1)
+        hit = asked[at] == numbers
+        held = np.zeros((count, len(asked)), dtype=bool)
+        held[owners[hit], at[hit]] = True
+        return np.asarray(np.count_nonzero(held, axis=1), dtype=np.intp)
+
+    def _mentions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """By which of its names (-1: none), and at which word, each passage (row) names each (column)."""
+        size = len(self.passages)
+        kinds, places = np.full((size, size), -1, dtype=np.intp), np.zeros((size, size), dtype=np.intp)
+        numbers, owners, at = self.names.numbers, self.names.owners, self.names.places
+        keys, targets, ranks = self._keys
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        left = np.searchsorted(ordered, numbers, side="left")
+        hit = left < len(ordered)
+        hit[hit] = ordered[left[hit]] == numbers[hit]
+        places_hit = np.flatnonzero(hit)
+        counts = np.searchsorted(ordered, numbers[places_hit], side="right") - left[places_hit]
+        name = np.repeat(places_hit, counts)
+        offset = np.arange(len(name)) - np.repeat(np.cumsum(counts) - counts, counts)
+        key = order[left[name] + offset]
+        # Written last, and so kept: the first of the target's names, where it first stands.
+        name, key = name[::-1], key[::-1]
+        best_last = np.argsort(-ranks[key], kind="stable")
+        name, key = name[best_last], key[best_last]
+        kinds[owners[name], targets[key]] = ranks[key]
+        places[owners[name], targets[key]] = at[name]
+        np.fill_diagonal(kinds, -1)
+        return kinds, places
+
+    def links(self, own: NDArray[np.float32], seeds: int = 8) -> NDArray[np.float32]:
+        """Return one row per passage, columns ``LINK``.
+
+        They tell what the ``seeds`` passages with the highest ``own`` score say of it.
+        """
+        self._settle()
+        passages, size = self.passages, len(self.passages)
+        rows = np.zeros((size, len(LINK)), dtype=np.float32)
+        if not size:
+            return rows
+        order = np.argsort(-own, kind="stable")
+        ranks = np.empty(size, dtype=np.int64)
+        ranks[order] = np.arange(size)
+        chosen = order[:seeds]
+        weight = own[chosen].astype(np.float64)[:, None]
+        each, other = np.arange(size), chosen[:, None] != np.arange(size)
+        every_kind, every_place = self._mentions()
+        kinds, places = every_kind[chosen], every_place[chosen]
+        mentioned = kinds >= 0
+        exact = np.where(mentioned, 1.0 / (1 + np.maximum(kinds, 0)), 0.0)
+        gaps = self._gaps(chosen, mentioned, places)
+        named = np.array([self._matches[place][0] for place in chosen])[:, None]
+        # The seed that names a passage best says where and how.
+        said = weight * exact
+        by = np.argmax(said, axis=0)
+        best_name = said[by, each]
+        told = best_name > 0
+        gap_of = np.where(told, gaps[by, each], _FAR)
+        lengths = np.array([max(1, passages[place].reading.length) for place in chosen])
+        spread = [np.sort(gaps[s][mentioned[s]]) for s in range(len(chosen))]
+        cued_share = [
+            np.searchsorted(spread[s], gap, side="right") if t else 0
+            for s, gap, t in zip(by, gap_of, told, strict=True)
+        ]
+        back = (every_kind[:, chosen].T >= 0) & other
+        missing = (1.0 - self._covers[chosen]) * self._idf
+        left = missing.sum(axis=1, keepdims=True)
+        rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0) * weight
+        rare = np.array(
+            [
+                [len(p.title_terms & seed) / (1 + len(p.title_terms)) for p in passages]
+                for seed in (passages[place].terms for place in chosen)
+            ]
+        )
+        heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
+        joined, near, gain = self._near(chosen[:4], other[:4], weight[:4])
+        columns: dict[str, Any] = {
+            "own": own,
+            "rank": ranks,
+            "named_by": best_name,
+            "named_by_cued": np.where(mentioned, said / (1.0 + gaps / 3), 0.0).max(axis=0),
+            "named_place": np.where(told, places[by, each] / lengths[by], 0.0),
+            "named_kind": np.where(told, exact[by, each], 0.0),
+            "named_first": told & (places[by, each] < 25),
+            "cue_gap": gap_of,
+            "named_count": mentioned.sum(axis=0),
+            "rivals": np.where(told, mentioned.sum(axis=1)[by], 0.0),
+            "names_seed": np.where(back, weight, 0.0).max(axis=0),
+            "seed_title": np.where(told, named[by, 0], 0.0),
+            "seed_own": np.where(told, weight[by, 0], 0.0),
+            "near_joined": joined,
+            "near_seed": near,
+            "near_gain": gain,
+            "rest_covered": np.where(other, rest, 0.0).max(axis=0),
+            "shared_rare": np.where(other, rare * weight, 0.0).max(axis=0),
+            "best_own": own[chosen[0]],
+            "same_head": [bool(p.keys) and p.keys[0].split(" ")[0] in heads for p in passages],
+            "named_by_title": (exact * named).max(axis=0),
+            "cued_share": cued_share,
+        }
+        for column, name in enumerate(LINK):
+            rows[:, column] = columns[name]
+        return rows
+
+    def _gaps(
+        self, chosen: NDArray[np.intp], mentioned: NDArray[np.bool_], places: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Count the words between each mention and the nearest cue of a relation that is asked for."""
+        gaps = np.full(mentioned.shape, _FAR)
+        for s, number in enumerate(chosen):
+            wanted = self.asked.cues
+            cues = np.array([p for p, relation in self.passages[number].reading.cues if relation in wanted])
+            targets = np.flatnonzero(mentioned[s])
+            if len(cues) and len(targets):
+                away = places[s, targets][:, None] - cues
+                gaps[s, targets] = np.minimum(np.where(away > 0, away, 2.0 - away).min(axis=1), _FAR)
+        return gaps
+
+    def _near(
+        self, chosen: NDArray[np.intp], other: NDArray[np.bool_], weight: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Nearness to question ⊕ seed, to the seed, and what the seed adds to nearness to the question."""
+        vector = self.asked.vector
+        usable = np.array([self.passages[place].unit.vector is not None for place in chosen], dtype=bool)
+        if vector is None or not usable.any():
+            nothing = np.zeros(len(self.passages))
+            return nothing, nothing, nothing
+        seeds = self._vectors[chosen[usable]]
+        to_seed = seeds @ self._vectors.T
+        lengths = np.linalg.norm(seeds + vector, axis=1, keepdims=True)
+        alone = float(np.linalg.norm(vector)) or 1.0
+        to_both = (to_seed + self._similar * np.float32(alone)) / np.where(lengths > 0, lengths, 1.0)
+        other, weight = other[usable], weight[usable]
+        return (
+            np.where(other, to_both, 0.0).max(axis=0, initial=0.0),
+            np.where(other, weight * to_seed, 0.0).max(axis=0, initial=0.0),
+            np.where(other, weight * (to_both - self._similar), 0.0).max(axis=0, initial=0.0),
+        )

@@ -1,0 +1,293 @@
+"""A corpus in memory: exact, for some thousands of passages, and the measure for every other engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import CandidateError, StoreError
+from pagerag.protocols import Encoder, Snapshot
+from pagerag.store.base import CorpusBase, check_points, check_units, files_by_type
+from pagerag.store.bm25 import BM25
+from pagerag.store.ranking import best
+from pagerag.text.keys import name_numbers
+from pagerag.text.names import opening_name
+from pagerag.text.terms import encoded_text
+from pagerag.units import Candidate, FileRecord, Hit, StoredDocument, StoreStats, Unit
+
+__all__ = ["MemoryCorpus"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A unit of the corpus as it is given out, and what it is stored as."""
+
+    candidate: Candidate
+    unit: Unit
+
+
+class MemoryCorpus(CorpusBase):
+    """A list of units with BM25, dense and title search, all exact and in memory.
+
+    ``candidates`` are taken as they are: ids, scores, entities and metadata come back. Vectors that they
+    carry are used when every one has a vector of the encoder's size. Units without a title are also found
+    by the name that their text opens with. Without an encoder, search is lexical and by title alone.
+    Indexes are built again, when next asked for, after a write.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate] = (), encoder: Encoder | None = None) -> None:
+        super().__init__()
+        self.location = "memory"
+        self.encoder = encoder
+        self.encoder_name = encoder.name if encoder is not None else ""
+        self.dimension = encoder.dimension if encoder is not None else 0
+        self._lock = threading.Lock()
+        self._writer = threading.Lock()
+        self._files: dict[str, FileRecord] = {}
+        self._version = 0
+        held = self._vectored(candidates)
+        self._held: dict[str, _Held] = {}
+        for place, candidate in enumerate(held):
+            if candidate.id in self._held:
+                raise CandidateError(
+                    f"two units have the id {candidate.id!r} (the second is number {place})",
+                    item=candidate.id,
+                )
+            self._held[candidate.id] = _Held(candidate, _unit_of(candidate))
+        self._state: _State | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.encoder, list(self._held.values()), self._files, self._version)
+
+    def _vectored(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates, each with a vector if there is an encoder."""
+        encoder = self.encoder
+        if encoder is None:
+            return list(candidates)
+        if candidates and all(one.vector is not None for one in candidates):
+            for one in candidates:
+                if one.vector is not None and one.vector.shape != (self.dimension,):
+                    raise CandidateError(
+                        f"candidate {one.id!r} has a vector of shape {one.vector.shape}, but the encoder "
+                        f"{encoder.name!r} makes {self.dimension} numbers; leave the vectors out or use the "
+                        "encoder they came from",
+                        item=one.id,
+                    )
+            return list(candidates)
+        rows = encoder.encode_passages([encoded_text(one.title, one.text) for one in candidates])
+        return [replace(one, vector=row) for one, row in zip(candidates, rows, strict=True)]
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Return all units, in their order."""
+        return tuple(held.candidate for held in self._held.values())
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Pin the latest state for as long as the block runs."""
+        with self._lock:
+            if self._state is None or self._state.version != self._version:
+                self._state = _State(
+                    self._version, tuple(self._held.values()), self.dimension, self.encoder_name
+                )
+            state = self._state
+        yield state
+
+    def units(self) -> list[Unit]:
+        """Return every stored unit with its vector, in the order of writing."""
+        return [held.unit for held in self._held.values()]
+
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        with self._lock:
+            return {name: self._held[name].unit for name in ids if name in self._held}
+
+    def fetch(self, ids: Sequence[str]) -> list[Candidate]:
+        """Return the units of these ids, in this order; an unknown id raises InputError."""
+        super().fetch(ids)
+        return [self._held[name].candidate for name in ids]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only writer while the block runs; a second one gets a StoreError at once."""
+        if not self._writer.acquire(blocking=False):
+            raise StoreError("another thread is writing to this corpus; wait for it to finish")
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
+        """Put ``units`` in place of all units of their sources, and of ``sources``; return how many."""
+        gone = {*(unit.source for unit in units), *sources}
+        if not gone:
+            return 0
+        ready = self._encoded(units) if self.encoder is not None else list(units)
+        check_units(ready, self.dimension) if self.encoder is not None else None
+        with self._lock:
+            kept = {name: held for name, held in self._held.items() if held.unit.source not in gone}
+            kept |= {unit.id: _Held(unit.candidate(), unit) for unit in ready}
+            self._held = kept
+            self._version += 1
+        return len(units)
+
+    def delete(self, sources: Iterable[str]) -> int:
+        """Remove the units of these sources; return how many units went."""
+        gone = set(sources)
+        with self._lock:
+            kept = {name: held for name, held in self._held.items() if held.unit.source not in gone}
+            count = len(self._held) - len(kept)
+            if count:
+                self._held = kept
+                self._version += 1
+        return count
+
+    def documents(self) -> dict[str, StoredDocument]:
+        """Return the documents that are stored, by source."""
+        found: dict[str, StoredDocument] = {}
+        for held in self._held.values():
+            unit, before = held.unit, found.get(held.unit.source)
+            found[unit.source] = StoredDocument(unit.digest, unit.path, (before.units if before else 0) + 1)
+        return found
+
+    def ledger(self) -> dict[str, FileRecord]:
+        """Return the files that were taken in completely, by path, in order."""
+        return dict(sorted(self._files.items()))
+
+    def acknowledge(self, records: Sequence[FileRecord]) -> None:
+        """Enter files in the ledger."""
+        with self._lock:
+            self._files |= {record.path: record for record in records}
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Strike files from the ledger."""
+        gone = set(paths)
+        with self._lock:
+            self._files = {path: record for path, record in self._files.items() if path not in gone}
+
+    def optimize(self, *, final: bool = True) -> None:
+        """Do nothing: the indexes are built when they are asked for."""
+
+    def pending(self) -> int:
+        """Return 0: nothing waits for ``optimize``."""
+        return 0
+
+    def stats(self) -> StoreStats:
+        """Return what the corpus holds."""
+        files = self.ledger()
+        return StoreStats(
+            location=self.location,
+            schema_version=0,
+            encoder=self.encoder_name,
+            dimension=self.dimension,
+            units=len(self._held),
+            documents=len(self.documents()),
+            files=len(files),
+            duplicates=sum(record.status == "duplicate" for record in files.values()),
+            size_bytes=None,
+            search="exact",
+            unindexed=0,
+            version=self._version,
+            analysis_current=True,
+            by_type=files_by_type(files.values()),
+        )
+
+    def verify(self) -> list[str]:
+        """Return nothing: what is in memory cannot be damaged on disk."""
+        return []
+
+    def close(self) -> None:
+        """Let go of the units and indexes."""
+        with self._lock:
+            self._held, self._state = {}, None
+
+
+class _State:
+    """One version of a corpus in memory; indexes are built when first asked for."""
+
+    def __init__(self, version: int, held: tuple[_Held, ...], dimension: int, encoder: str) -> None:
+        self.version = version
+        self._held, self._dimension, self._encoder = held, dimension, encoder
+        self._lock = threading.Lock()
+        self._lexical: BM25 | None = None
+        self._vectors: NDArray[np.float32] | None = None
+        self._names: dict[int, list[int]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def rank_text(self, text: str, k: int) -> list[Hit]:
+        """Rank units by BM25."""
+        with self._lock:
+            if self._lexical is None:
+                self._lexical = BM25(encoded_text(h.candidate.title, h.candidate.text) for h in self._held)
+        return self._lexical.rank(text, k)
+
+    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
+        """Rank units by cosine with each row; nothing where the corpus has no encoder."""
+        if not self._dimension:
+            return [[] for _ in vectors]
+        points = check_points(vectors, self._dimension, self._encoder)
+        with self._lock:
+            if self._vectors is None:
+                rows = [h.candidate.vector for h in self._held if h.candidate.vector is not None]
+                self._vectors = (
+                    np.stack(rows).astype(np.float32) if rows else np.empty((0, self._dimension), np.float32)
+                )
+        ranked = []
+        for point in points:
+            scores = self._vectors @ point
+            ranked.append([Hit(int(place), float(scores[place])) for place in best(scores, k)])
+        return ranked
+
+    def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, Sequence[int]]:
+        """Return the rows of at most ``k`` units for each number that is one of a unit's names."""
+        with self._lock:
+            if self._names is None:
+                self._names = self._read_names()
+        found = {place: self._names.get(number) for place, number in enumerate(numbers.tolist())}
+        return {place: rows[:k] for place, rows in found.items() if rows}
+
+    def _read_names(self) -> dict[int, list[int]]:
+        keys: list[tuple[int, int, int, int]] = []
+        for row, held in enumerate(self._held):
+            candidate = held.candidate
+            numbers = name_numbers(candidate.title or opening_name(candidate.text), held.unit.names)
+            position = candidate.position or 0
+            keys += [(number, exactness, position, row) for exactness, number in enumerate(numbers)]
+        names: dict[int, list[int]] = {}
+        for number, _, _, row in sorted(keys):
+            names.setdefault(number, []).append(row)
+        return names
+
+    def units(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the units of these rows, without a score."""
+        return [replace(self._held[row].candidate, score=None) for row in rows]
+
+
+def _unit_of(candidate: Candidate) -> Unit:
+    """Return what stands for a candidate that was given, not stored."""
+    path = str(candidate.metadata.get("path", candidate.document))
+    return Unit(
+        id=candidate.id,
+        text=candidate.text,
+        source=candidate.document,
+        path=path,
+        title=candidate.title,
+        position=candidate.position or 0,
+        vector=None if candidate.vector is None else np.asarray(candidate.vector, dtype=np.float32),
+    )
+
+
+def _restored(
+    encoder: Encoder | None, held: list[_Held], files: dict[str, FileRecord], version: int
+) -> MemoryCorpus:
+    corpus = MemoryCorpus((), encoder)
+    corpus._held = {one.candidate.id: one for one in held}
+    corpus._files, corpus._version = dict(files), version
+    return corpus

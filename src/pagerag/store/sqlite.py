@@ -1,0 +1,614 @@
+"""The embedded store: one SQLite file in a folder, from the standard library alone.
+
+Every write is one transaction of SQLite's write-ahead log, synced before it returns. Readers pin a version by
+a read transaction and are not disturbed by a writer. Terms, names and vectors are in the same file, so that
+no crash can leave them apart.
+
+Lexical search keeps posting lists in a table and ranks them with ``bm25.rank_lists``. FTS5, the full-text
+engine that SQLite carries, was measured first (``pagerag_lab.benchmarks.scale --fts5``): its bm25() takes
+24 ms of processor time for a question over 100,000 passages where the lists take 2 (follow-up search asks
+seven times a question), and its idf is zero for a term that half of the units hold: bad for small stores.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import InputError, StoreError, StoreMismatchError
+from pagerag.protocols import Encoder, Snapshot
+from pagerag.store.base import CorpusBase, check_units, files_by_type
+from pagerag.store.bm25 import counted
+from pagerag.store.locks import writer_lock
+from pagerag.store.problems import explained, reading
+from pagerag.store.schema import APPLICATION, SCHEMA_VERSION, TABLES, Identity, id_number, pack_unit
+from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State, UnitCache, split_postings
+from pagerag.store.sqlite_verify import problems_of
+from pagerag.store.vectors import BLOCK, sign_bits
+from pagerag.text.keys import key_number, name_numbers
+from pagerag.text.terms import encoded_text
+from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
+
+__all__ = ["SqliteCorpus"]
+
+FILE_NAME = "corpus.sqlite"
+OLD_NAME = "units.lance"
+"""What stores of schema version 2 and before held; they are refused."""
+
+_WAIT = 30.0  # seconds to wait for another process's commit
+_PAGE = 8192
+_CACHE_KIB = 8192  # of each connection
+_LOG_LIMIT = 64 * 2**20  # what the write-ahead log may keep on disk after a large commit
+_AT_ONCE = 500
+_READERS_KEPT = 8
+_RENUMBER_FROM = 1000  # dead rows; a third of all rows must be dead as well
+
+
+class SqliteCorpus(CorpusBase):
+    """The contract ``pagerag.protocols.Corpus`` over a folder.
+
+    Do not use one object on both sides of a fork.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        encoder: Encoder | None = None,
+        *,
+        create: bool = False,
+        exact_below: int = EXACT_BELOW,
+    ) -> None:
+        super().__init__()
+        self._folder = Path(folder)
+        self.location = str(folder)
+        self.encoder = encoder
+        self._exact_below = exact_below
+        self._file = self._folder / FILE_NAME
+        self._kept = UnitCache()
+        self._state: State | None = None
+        self._lock = threading.Lock()  # guards _state and _idle
+        self._write_lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        if create and encoder is None:
+            raise InputError("a new store needs an encoder: its name and dimension become part of it")
+        with explained("opening", self.location):
+            self._check_place(create)
+            if create and encoder is not None:
+                self._create(Identity(encoder.name, encoder.dimension))
+            with self._connection() as connection:
+                self.identity = Identity.read(connection, self.location)
+        self.encoder_name, self.dimension = self.identity.encoder, self.identity.dimension
+        self._check_encoder()
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder that the store is."""
+        return self._folder
+
+    # -- the file
+
+    def _check_place(self, create: bool) -> None:
+        if self._folder.exists() and not self._folder.is_dir():
+            raise StoreError(f"{self.location} is a file; a store is a folder: name another one")
+        if (self._folder / OLD_NAME).exists():
+            raise StoreMismatchError(
+                f"the store {self.location} was written by an older pagerag, with LanceDB; index the "
+                "documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+            )
+        if not create and not self._file.is_file():
+            raise StoreError(
+                f"there is no store at {self.location}; make one with: "
+                f"pagerag index PATH --store {self.location}"
+            )
+
+    def _create(self, identity: Identity) -> None:
+        """Make the file if it is not there; one that a crash left without tables is taken up."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)
+        try:
+            # A connection that opens an empty file decides these; on a file with tables they change nothing.
+            connection.execute(f"PRAGMA page_size = {_PAGE}")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                for statement in TABLES.split(";"):
+                    connection.execute(statement)
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", identity.rows())
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        """Return a connection; a folder that this user may only read is opened for reading."""
+        try:
+            connection = sqlite3.connect(
+                self._file, timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as problem:
+            log = self._file.with_name(f"{FILE_NAME}-wal")
+            if "unable to open" not in str(problem) and "readonly" not in str(problem):
+                raise
+            if not self._file.is_file() or (log.is_file() and log.stat().st_size):
+                raise
+            # Without a log, and without the right to make one, the file cannot change under us.
+            place = f"{self._file.absolute().as_uri()}?immutable=1"
+            connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+        for setting in (
+            "trusted_schema = OFF",  # the file may come from anywhere
+            "cell_size_check = ON",
+            "synchronous = FULL",
+            f"cache_size = -{_CACHE_KIB}",
+            f"journal_size_limit = {_LOG_LIMIT}",
+        ):
+            connection.execute(f"PRAGMA {setting}")
+        return connection
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection; it is kept for the next one who asks, unless something went wrong."""
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"the store {self.location} was closed")
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = self._connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            if not self._closed and len(self._idle) < _READERS_KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    # -- reading
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Pin the latest version for as long as the block runs."""
+        with self._pinned() as pinned:
+            yield pinned
+
+    @contextmanager
+    def _pinned(self) -> Iterator[SqliteSnapshot]:
+        with self._connection() as connection:
+            with reading(self.location):
+                connection.execute("BEGIN")
+                version = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0]
+            try:
+                state = self._state_of(connection, version)
+                yield SqliteSnapshot(
+                    connection,
+                    state,
+                    self.identity,
+                    location=self.location,
+                    kept=self._kept,
+                    exact_below=self._exact_below,
+                )
+            finally:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+
+    def _state_of(self, connection: sqlite3.Connection, version: int) -> State:
+        """Return what is kept in memory of the version that the connection has pinned."""
+        with self._lock:
+            state = self._state
+        if state is not None and state.version == version:
+            return state
+        with reading(self.location):
+            state = State(connection, state if state is not None and state.version < version else None)
+        with self._lock:
+            if self._state is None or self._state.version < version:
+                self._state = state
+        return state
+
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        with self._pinned() as now:
+            return now.by_id(wanted, [id_number(name) for name in wanted])
+
+    def units(self) -> Iterator[Unit]:
+        """Return every stored unit with its vector, from one state, in the order of writing."""
+        with self._pinned() as now:
+            yield from now.every_unit()
+
+    def documents(self) -> dict[str, StoredDocument]:
+        """Return the documents that are stored, by source."""
+        with reading(self.location), self._connection() as connection:
+            rows = connection.execute("SELECT source, digest, path, units FROM documents").fetchall()
+        return {source: StoredDocument(digest, path, units) for source, digest, path, units in rows}
+
+    def ledger(self) -> dict[str, FileRecord]:
+        """Return the files that were taken in completely, by path, in order."""
+        columns = "path, digest, status, documents, units, size, original"
+        with reading(self.location), self._connection() as connection:
+            rows = connection.execute(f"SELECT {columns} FROM files ORDER BY path").fetchall()  # noqa: S608
+        return {row[0]: FileRecord(*row) for row in rows}
+
+    # -- writing
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only writer while the block runs; a second one is told so at once."""
+        with explained("locking", self.location):
+            lock = writer_lock(self._folder)
+            lock.__enter__()
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    @contextmanager
+    def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
+        """Do all that the block does, or nothing; it is on disk when the block has ended."""
+        with self._write_lock, explained(doing, self.location), self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
+        """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
+        replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        if not replaced:
+            return 0
+        ready = self._encoded(units)
+        check_units(ready, self.dimension)
+        packed = [pack_unit(unit) for unit in ready]
+        with self._transaction("writing to") as connection:
+            version = _next_version(connection)
+            gone = _rows_of(connection, replaced) + self._rows_of_ids(connection, ready)
+            _remove(connection, gone, version)
+            connection.executemany(
+                "DELETE FROM documents WHERE source = ?", [(source,) for source in replaced]
+            )
+            if ready:
+                self._insert(connection, ready, packed, version)
+        return len(units)
+
+    def _rows_of_ids(self, connection: sqlite3.Connection, units: Sequence[Unit]) -> list[int]:
+        """Return the rows of stored units that have the id of one of these under another source."""
+        mine = {id_number(unit.id): unit for unit in units}
+        numbers = list(mine)
+        found: list[int] = []
+        for start in range(0, len(numbers), _AT_ONCE):
+            some = numbers[start : start + _AT_ONCE]
+            query = f"SELECT row, document FROM units WHERE id_number IN ({','.join('?' * len(some))})"  # noqa: S608
+            for row, document in connection.execute(query, some).fetchall():
+                found.append(row)
+                connection.execute("UPDATE documents SET units = units - 1 WHERE number = ?", (document,))
+        return found
+
+    def _insert(
+        self, connection: sqlite3.Connection, units: Sequence[Unit], packed: Sequence[bytes], version: int
+    ) -> None:
+        first = _meta(connection, "next_row")
+        documents: dict[str, int] = {}
+        counts: dict[str, int] = {}
+        for unit in units:
+            counts[unit.source] = counts.get(unit.source, 0) + 1
+        for unit in units:
+            if unit.source not in documents:
+                documents[unit.source] = _inserted(
+                    connection,
+                    "INSERT INTO documents (source, path, digest, units) VALUES (?, ?, ?, ?)",
+                    (unit.source, unit.path, unit.digest, counts[unit.source]),
+                )
+        connection.executemany(
+            "INSERT INTO units (row, document, id_number, body) VALUES (?, ?, ?, ?)",
+            [
+                (first + place, documents[unit.source], id_number(unit.id), body)
+                for place, (unit, body) in enumerate(zip(units, packed, strict=True))
+            ],
+        )
+        connection.executemany(
+            "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)",
+            [
+                (number, exactness, unit.position, first + place)
+                for place, unit in enumerate(units)
+                for exactness, number in enumerate(name_numbers(unit.title, unit.names))
+            ],
+        )
+        lengths = _insert_postings(connection, units, first)
+        vectors = np.stack([np.asarray(unit.vector, dtype=np.float32) for unit in units])
+        _append_blocks(connection, first, lengths + 1, vectors, version)
+        _set_meta(connection, "next_row", first + len(units))
+        _set_meta(connection, "live", _meta(connection, "live") + len(units))
+        _set_meta(connection, "pending", _meta(connection, "pending") + len(units))
+
+    def delete(self, sources: Iterable[str]) -> int:
+        """Remove the units of these sources; return how many units went."""
+        gone = list(dict.fromkeys(sources))
+        if not gone:
+            return 0
+        with self._transaction("deleting from") as connection:
+            rows = _rows_of(connection, gone)
+            if rows:
+                _remove(connection, rows, _next_version(connection))
+            connection.executemany("DELETE FROM documents WHERE source = ?", [(source,) for source in gone])
+        return len(rows)
+
+    def acknowledge(self, records: Sequence[FileRecord]) -> None:
+        """Enter files in the ledger; their units must have been stored before."""
+        if not records:
+            return
+        with self._transaction("writing to") as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO files (path, digest, status, documents, units, size, original) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(r.path, r.digest, r.status, r.documents, r.units, r.size, r.original) for r in records],
+            )
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Strike files from the ledger."""
+        gone = [(path,) for path in paths]
+        if gone:
+            with self._transaction("writing to") as connection:
+                connection.executemany("DELETE FROM files WHERE path = ?", gone)
+
+    def optimize(self, *, final: bool = True) -> None:
+        """Join the segments of postings, clear away what deleted units left, and give back free space.
+
+        Rows are numbered again at the end of a run (``final``) when a third of them are dead.
+        """
+        with self._transaction("optimising") as connection:
+            rows, live = _meta(connection, "next_row"), _meta(connection, "live")
+            dead = rows - live
+            if dead:
+                connection.execute("DELETE FROM names WHERE row NOT IN (SELECT row FROM units)")
+            if final and dead >= _RENUMBER_FROM and 3 * dead >= rows:
+                _renumber(connection, self.dimension)
+            else:
+                _join_segments(connection)
+            _set_meta(connection, "pending", 0)
+        with explained("optimising", self.location), self._connection() as connection:
+            # ``execute`` stops after the first page that is given back.
+            connection.executescript("PRAGMA incremental_vacuum")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def pending(self) -> int:
+        """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
+        with reading(self.location), self._connection() as connection:
+            return _meta(connection, "pending")
+
+    def stats(self) -> StoreStats:
+        """Return what the store holds."""
+        files = self.ledger()
+        with reading(self.location), self._connection() as connection:
+            numbers = {name: _meta(connection, name) for name in ("live", "pending", "version", "next_row")}
+            documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+        return StoreStats(
+            location=self.location,
+            schema_version=SCHEMA_VERSION,
+            encoder=self.encoder_name,
+            dimension=self.dimension,
+            units=numbers["live"],
+            documents=int(documents),
+            files=len(files),
+            duplicates=sum(record.status == "duplicate" for record in files.values()),
+            size_bytes=sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*")),
+            search="exact" if numbers["next_row"] < self._exact_below else "approximate",
+            unindexed=numbers["pending"],
+            version=numbers["version"],
+            analysis_current=self.identity.analysis == ANALYSIS_VERSION,
+            by_type=files_by_type(files.values()),
+        )
+
+    def verify(self) -> list[str]:
+        """Read everything and return what is damaged, one sentence each; empty when all is sound."""
+        with self._connection() as connection:
+            return problems_of(connection, self.dimension)
+
+    def close(self) -> None:
+        """Let go of files and memory; the object is of no use afterwards."""
+        with self._lock:
+            idle, self._idle, self._state, self._closed = self._idle, [], None, True
+        for connection in idle:
+            connection.close()
+
+
+# -- statements
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> int:
+    return int(connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
+
+
+def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+
+
+def _next_version(connection: sqlite3.Connection) -> int:
+    version = _meta(connection, "version") + 1
+    _set_meta(connection, "version", version)
+    return version
+
+
+def _inserted(connection: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> int:
+    number = connection.execute(statement, values).lastrowid
+    if number is None:
+        raise sqlite3.DatabaseError("an insertion gave no row")
+    return number
+
+
+def _rows_of(connection: sqlite3.Connection, sources: Sequence[str]) -> list[int]:
+    """Return the rows of the units of these sources."""
+    rows: list[int] = []
+    query = "SELECT u.row FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ?"
+    for source in sources:
+        rows += [row for (row,) in connection.execute(query, (source,))]
+    return rows
+
+
+def _remove(connection: sqlite3.Connection, rows: Sequence[int], version: int) -> None:
+    """Take units out; what names and postings hold of them is passed over until ``optimize`` clears it."""
+    gone = sorted(set(rows))
+    if not gone:
+        return
+    connection.executemany("DELETE FROM units WHERE row = ?", [(row,) for row in gone])
+    by_block: dict[int, list[int]] = {}
+    for row in gone:
+        by_block.setdefault(row // BLOCK, []).append(row % BLOCK)
+    for block, places in by_block.items():
+        (data,) = connection.execute("SELECT data FROM lengths WHERE block = ?", (block,)).fetchone()
+        lengths = np.frombuffer(data, dtype="<u4").copy()
+        lengths[places] = 0
+        connection.execute(
+            "UPDATE lengths SET data = ?, version = ? WHERE block = ?", (lengths.tobytes(), version, block)
+        )
+    _set_meta(connection, "live", _meta(connection, "live") - len(gone))
+
+
+def _insert_postings(connection: sqlite3.Connection, units: Sequence[Unit], first: int) -> NDArray[np.uint32]:
+    """Write the postings of new units as one segment; return how many terms each unit has."""
+    lists: dict[str, tuple[list[int], bytearray]] = {}
+    lengths = np.zeros(len(units), dtype="<u4")
+    for place, unit in enumerate(units):
+        counts = counted(encoded_text(unit.title, unit.text))
+        lengths[place] = sum(counts.values())
+        for term, count in counts.items():
+            held = lists.get(term)
+            if held is None:
+                held = lists[term] = ([], bytearray())
+            held[0].append(first + place)
+            held[1].append(count)
+    rows = (
+        (key_number(term), first, np.array(places, dtype="<u4").tobytes() + counts)
+        for term, (places, counts) in lists.items()
+    )
+    connection.executemany("INSERT INTO fresh VALUES (?, ?, ?)", sorted(rows))
+    return lengths
+
+
+def _append_blocks(
+    connection: sqlite3.Connection,
+    first: int,
+    lengths: NDArray[np.uint32],
+    vectors: NDArray[np.float32],
+    version: int,
+) -> None:
+    """Put new rows behind those that are there; ``first`` is the first new row."""
+    done = 0
+    while done < len(lengths):
+        block, offset = divmod(first + done, BLOCK)
+        some = slice(done, done + BLOCK - offset)
+        old = (b"", b"", b"")
+        if offset:
+            lengths_before = connection.execute(
+                "SELECT data FROM lengths WHERE block = ?", (block,)
+            ).fetchone()
+            vectors_before = connection.execute(
+                "SELECT data, signs FROM vectors WHERE block = ?", (block,)
+            ).fetchone()
+            old = (lengths_before[0], *vectors_before)
+        data = old[1] + vectors[some].astype("<f2").tobytes()
+        signs = old[2] + sign_bits(vectors[some]).tobytes()
+        connection.execute(
+            "INSERT OR REPLACE INTO lengths VALUES (?, ?, ?)",
+            (block, version, old[0] + lengths[some].astype("<u4").tobytes()),
+        )
+        connection.execute(
+            "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
+            (block, version, zlib.crc32(signs, zlib.crc32(data)), data, signs),
+        )
+        done += len(lengths[some])
+
+
+def _join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | None = None) -> None:
+    """Put fresh segments behind the postings of their terms.
+
+    ``new_rows`` gives each row's new number, or -1 where its unit is gone; None where numbers stay. Then what
+    dead rows left stays as well: readers pass over it.
+    """
+    if new_rows is not None:
+        for (term,) in connection.execute("SELECT term FROM postings").fetchall():
+            (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
+            _write_postings(connection, term, _renumbered([split_postings(data)], new_rows))
+    for (term,) in connection.execute("SELECT DISTINCT term FROM fresh").fetchall():
+        old = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
+        segments = connection.execute("SELECT data FROM fresh WHERE term = ? ORDER BY segment", (term,))
+        parts = [split_postings(data) for (data,) in segments]
+        rows, counts = _renumbered(parts, new_rows)
+        if old is not None:
+            before = split_postings(old[0])
+            rows, counts = np.concatenate([before[0], rows]), np.concatenate([before[1], counts])
+        _write_postings(connection, term, (rows, counts))
+    connection.execute("DELETE FROM fresh")
+
+
+def _renumbered(
+    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    rows: NDArray[Any] = np.concatenate([rows for rows, _ in parts])
+    counts = np.concatenate([counts for _, counts in parts])
+    if new_rows is None:
+        return rows, counts
+    rows = new_rows[rows]
+    return rows[rows >= 0], counts[rows >= 0]
+
+
+def _write_postings(
+    connection: sqlite3.Connection, term: int, postings: tuple[NDArray[Any], NDArray[np.uint8]]
+) -> None:
+    rows, counts = postings
+    if len(rows):
+        data = rows.astype("<u4").tobytes() + counts.tobytes()
+        connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?)", (term, data))
+    else:
+        connection.execute("DELETE FROM postings WHERE term = ?", (term,))
+
+
+def _renumber(connection: sqlite3.Connection, dimension: int) -> None:
+    """Give all rows new numbers, without gaps, so that dead rows take no space."""
+    version = _next_version(connection)
+    _set_meta(connection, "epoch", _meta(connection, "epoch") + 1)
+    lengths, vectors = [], []
+    for (data,) in connection.execute("SELECT data FROM lengths ORDER BY block"):
+        lengths.append(np.frombuffer(data, dtype="<u4"))
+    for (data,) in connection.execute("SELECT data FROM vectors ORDER BY block"):
+        vectors.append(np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
+    every = np.concatenate(lengths)
+    alive = every > 0
+    new_rows = np.where(alive, np.cumsum(alive) - 1, -1)
+    kept = np.concatenate([rows[here] for rows, here in zip(vectors, _split(alive, vectors), strict=True)])
+    old = np.flatnonzero(alive).tolist()
+    pairs = [(int(new_rows[row]), row) for row in old]
+    # In ascending order every new number is free by the time it is given.
+    connection.executemany("UPDATE units SET row = ? WHERE row = ?", pairs)
+    names = connection.execute("SELECT number, exactness, position, row FROM names").fetchall()
+    connection.execute("DELETE FROM names")
+    connection.executemany(
+        "INSERT INTO names VALUES (?, ?, ?, ?)",
+        sorted((a, b, c, int(new_rows[row])) for a, b, c, row in names),
+    )
+    _join_segments(connection, new_rows)
+    connection.execute("DELETE FROM lengths")
+    connection.execute("DELETE FROM vectors")
+    _append_blocks(connection, 0, every[alive], kept.astype(np.float32), version)
+    _set_meta(connection, "next_row", len(old))
+
+
+def _split(values: NDArray[np.bool_], like: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]]:
+    """Return ``values`` in pieces as long as those of ``like``."""
+    return np.split(values, np.cumsum([len(piece) for piece in like])[:-1])

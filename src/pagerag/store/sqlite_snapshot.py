@@ -1,0 +1,311 @@
+"""Reading the embedded store: one version of it, pinned by a read transaction of its own connection."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.store.base import check_points
+from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
+from pagerag.store.problems import reading
+from pagerag.store.schema import Identity, unpack_unit
+from pagerag.store.vectors import SIGN_BYTES, VectorIndex
+from pagerag.text.keys import key_number
+from pagerag.units import Candidate, Hit, Unit
+
+__all__ = ["SqliteSnapshot", "State", "UnitCache", "read_postings", "split_postings"]
+
+EXACT_BELOW = 20_000
+"""From this many rows on, dense search looks at signs first; below, every vector is compared."""
+
+_AT_ONCE = 400  # half the parameters of one statement; SQLite allows 999 of old
+_UNITS_KEPT = 1024
+
+_UNITS = (
+    "SELECT u.row, u.body, d.source, d.path, d.digest FROM units u JOIN documents d ON d.number = u.document "
+)
+
+
+class UnitCache:
+    """Units that were read lately, by epoch and row: a row's content never changes. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._units: OrderedDict[tuple[int, int], Unit] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, epoch: int, rows: Iterable[int]) -> dict[int, Unit]:
+        """Return those of these rows that are kept."""
+        found: dict[int, Unit] = {}
+        with self._lock:
+            for row in rows:
+                unit = self._units.get((epoch, row))
+                if unit is not None:
+                    found[row] = unit
+                    self._units.move_to_end((epoch, row))
+        return found
+
+    def put(self, epoch: int, units: dict[int, Unit]) -> None:
+        """Keep these, and let go of the oldest."""
+        with self._lock:
+            self._units.update({(epoch, row): unit for row, unit in units.items()})
+            while len(self._units) > _UNITS_KEPT:
+                self._units.popitem(last=False)
+
+
+class State:
+    """What is kept in memory of one version: lengths for BM25, and vectors once they were asked for.
+
+    A new version takes over what did not change and reads the blocks that did.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, before: State | None) -> None:
+        meta = dict(
+            connection.execute("SELECT key, value FROM meta WHERE key IN ('version', 'epoch', 'live')")
+        )
+        self.version, self.epoch, self.live = (int(meta[name]) for name in ("version", "epoch", "live"))
+        usable = before if before is not None and before.epoch == self.epoch else None
+        parts = dict(usable.length_blocks) if usable else {}
+        for block, data in connection.execute(
+            "SELECT block, data FROM lengths WHERE version > ?", (usable.version if usable else -1,)
+        ):
+            parts[block] = np.frombuffer(data, dtype="<u4")
+        self.length_blocks: dict[int, NDArray[np.uint32]] = parts
+        self.lengths = _joined([parts[block] for block in sorted(parts)], np.uint32)
+        terms = np.maximum(self.lengths, 1) - 1.0  # a stored length is one more than the number of terms
+        alive = self.lengths > 0
+        self.all_alive = bool(alive.all())
+        self.alive = alive
+        count = int(np.count_nonzero(alive))
+        if count != self.live:
+            raise ValueError(f"its lengths tell of {count} units and its counter of {self.live}")
+        self.norms = length_norms(terms, float(terms[alive].mean()) if count else 0.0)
+        self._lock = threading.Lock()
+        self._vectors: VectorIndex | None = None
+        self._blocks: dict[int, tuple[NDArray[np.float16], NDArray[np.uint8]]] = {}
+        self._known = -1
+        if usable is not None:
+            # Only what it had read itself: no chain of states is kept alive.
+            self._blocks, self._known = dict(usable._blocks), usable._known
+
+    def vectors(self, connection: sqlite3.Connection, dimension: int, exact_below: int) -> VectorIndex:
+        """Return the vectors of this version, read when first asked for."""
+        with self._lock:
+            if self._vectors is None:
+                for block, check, data, signs in connection.execute(
+                    "SELECT block, check_sum, data, signs FROM vectors WHERE version > ?", (self._known,)
+                ):
+                    if zlib.crc32(signs, zlib.crc32(data)) != check:
+                        raise ValueError(f"block {block} of its vectors is damaged")
+                    self._blocks[block] = (
+                        np.frombuffer(data, dtype="<f2").reshape(-1, dimension),
+                        np.frombuffer(signs, dtype=np.uint8).reshape(-1, SIGN_BYTES),
+                    )
+                self._known = self.version
+                blocks = [self._blocks[block] for block in sorted(self._blocks)]
+                if sum(len(rows) for rows, _ in blocks) != len(self.lengths):
+                    raise ValueError("its vectors are not as many as its units")
+                self._vectors = VectorIndex.build(
+                    dimension,
+                    [rows for rows, _ in blocks],
+                    [signs for _, signs in blocks],
+                    self.alive,
+                    exact_below=exact_below,
+                )
+            return self._vectors
+
+
+class SqliteSnapshot:
+    """Rankings and units of one version of an embedded store; see ``pagerag.protocols.Snapshot``."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        state: State,
+        identity: Identity,
+        *,
+        location: str,
+        kept: UnitCache,
+        exact_below: int,
+    ) -> None:
+        self._connection, self._state, self._identity = connection, state, identity
+        self._location, self._kept, self._exact_below = location, kept, exact_below
+        self._lists: dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]] = {}
+
+    @property
+    def version(self) -> int:
+        """Return the number of this state."""
+        return self._state.version
+
+    def __len__(self) -> int:
+        return self._state.live
+
+    # -- rankings
+
+    def rank_text(self, text: str, k: int) -> list[Hit]:
+        """Rank units by BM25 over ``title. text``."""
+        wanted = query_terms(text)
+        state = self._state
+        self._read_lists([term for term in wanted if term not in self._lists])
+        lists = []
+        for term, count in wanted.items():
+            rows, counts = self._lists[term]
+            if len(rows):
+                lists.append(PostingList(rows, counts, count * idf(state.live, len(rows))))
+        return rank_lists(lists, state.norms, k)
+
+    def _read_lists(self, terms: Sequence[str]) -> None:
+        """Read the postings of terms; follow-up search asks for the question's terms again and again."""
+        numbers = {key_number(term): term for term in terms}
+        with reading(self._location):
+            found = read_postings(self._connection, list(numbers), len(self._state.lengths))
+        for number, term in numbers.items():
+            rows, counts = found.get(number, (_NO_ROWS, _NO_COUNTS))
+            if len(rows) and not self._state.all_alive:
+                alive = self._state.alive[rows]
+                rows, counts = rows[alive], counts[alive]
+            self._lists[term] = (rows, counts)
+
+    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
+        """Rank units by cosine with each row of ``vectors``."""
+        points = check_points(vectors, self._identity.dimension, self._identity.encoder)
+        return self._vectors().nearest(points, k)
+
+    def _vectors(self) -> VectorIndex:
+        with reading(self._location):
+            return self._state.vectors(self._connection, self._identity.dimension, self._exact_below)
+
+    def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, list[int]]:
+        """Return the rows of at most ``k`` units for each number that is one of a unit's names.
+
+        Most numbers are no name at all: one statement finds those that are, then each is read by itself,
+        since a heading such as "Introduction" may name any number of units.
+        """
+        if k <= 0 or not len(numbers):
+            return {}
+        places: dict[int, list[int]] = {}
+        for place, number in enumerate(numbers.tolist()):
+            places.setdefault(number, []).append(place)
+        found: dict[int, list[int]] = {}
+        with reading(self._location):
+            there = self._connection.execute(
+                "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names WHERE number = value)",
+                (json.dumps(list(places)),),
+            ).fetchall()
+            for (number,) in there:
+                rows = self._connection.execute(
+                    "SELECT n.row FROM names n WHERE n.number = ? AND EXISTS "
+                    "(SELECT 1 FROM units u WHERE u.row = n.row) ORDER BY exactness, position, n.row LIMIT ?",
+                    (number, k),
+                ).fetchall()
+                if rows:
+                    for place in places[number]:
+                        found[place] = [row for (row,) in rows]
+        return dict(sorted(found.items()))
+
+    # -- units
+
+    def units(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the units of these rows, in their order, without a score."""
+        found = self.read(rows)
+        return [found[row].candidate() for row in rows]
+
+    def read(self, rows: Sequence[int]) -> dict[int, Unit]:
+        """Return the stored units of these rows, with their vectors."""
+        units = self._kept.get(self._state.epoch, rows)
+        missing = list(dict.fromkeys(row for row in rows if row not in units))
+        if missing:
+            fresh: dict[int, Unit] = {}
+            for start in range(0, len(missing), _AT_ONCE):
+                some = missing[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                fresh |= self._read_where(f"WHERE u.row IN ({marks})", some)
+            if len(fresh) < len(missing):
+                gone = next(row for row in missing if row not in fresh)
+                with reading(self._location):
+                    raise ValueError(f"an index names unit {gone}, which is not there")
+            self._kept.put(self._state.epoch, fresh)
+            units |= fresh
+        return units
+
+    def every_unit(self) -> Iterator[Unit]:
+        """Return all units in order of rows; they do not enter the cache."""
+        rows = np.flatnonzero(self._state.alive).tolist()
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            found = self._read_where(f"WHERE u.row IN ({','.join('?' * len(some))})", some)
+            yield from (found[row] for row in some if row in found)
+
+    def by_id(self, ids: Sequence[str], numbers: Sequence[int]) -> dict[str, Unit]:
+        """Return the stored units of those of these ids that are there; ``numbers`` are the ids' numbers."""
+        wanted, found = set(ids), dict[str, Unit]()
+        for start in range(0, len(numbers), _AT_ONCE):
+            some = numbers[start : start + _AT_ONCE]
+            units = self._read_where(f"WHERE u.id_number IN ({','.join('?' * len(some))})", some)
+            found |= {unit.id: unit for unit in units.values() if unit.id in wanted}
+        return found
+
+    def _read_where(self, condition: str, values: Sequence[int]) -> dict[int, Unit]:
+        units: dict[int, Unit] = {}
+        with reading(self._location):
+            for row, body, source, path, digest in self._connection.execute(_UNITS + condition, values):
+                try:
+                    units[row] = unpack_unit(body, source, path, digest)
+                except ValueError as broken:
+                    raise ValueError(f"unit {row} of {source} cannot be read ({broken})") from broken
+            if units:
+                rows = np.array(list(units), dtype=np.intp)
+                for row, vector in zip(units, self._vectors().of(rows), strict=True):
+                    units[row] = replace(units[row], vector=vector)
+        return units
+
+
+_NO_ROWS, _NO_COUNTS = np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint8)
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
+
+
+def split_postings(data: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return the rows and counts of one stored segment: four bytes and one byte for each posting."""
+    size, rest = divmod(len(data), 5)
+    if rest:
+        raise ValueError(f"a list of postings has {len(data)} bytes, which is no multiple of 5")
+    return (
+        np.frombuffer(data, dtype="<u4", count=size),
+        np.frombuffer(data, dtype=np.uint8, count=size, offset=4 * size),
+    )
+
+
+def read_postings(
+    connection: sqlite3.Connection, terms: Sequence[int], size: int
+) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Return the rows and counts of each of these terms that is there; ``size`` is the number of rows."""
+    segments: dict[int, list[tuple[NDArray[np.uint32], NDArray[np.uint8]]]] = {}
+    for start in range(0, len(terms), _AT_ONCE):
+        some = terms[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        for term, _, data in connection.execute(
+            f"SELECT term, -1 AS segment, data FROM postings WHERE term IN ({marks}) "  # noqa: S608
+            f"UNION ALL SELECT term, segment, data FROM fresh WHERE term IN ({marks}) ORDER BY 1, 2",
+            [*some, *some],
+        ):
+            part = split_postings(data)
+            if len(part[0]) and part[0][-1] >= size:
+                raise ValueError("its postings name units that are not there")
+            segments.setdefault(term, []).append(part)
+    return {
+        term: parts[0]
+        if len(parts) == 1
+        else (np.concatenate([rows for rows, _ in parts]), np.concatenate([counts for _, counts in parts]))
+        for term, parts in segments.items()
+    }

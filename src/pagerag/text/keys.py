@@ -1,0 +1,136 @@
+"""The keys by which documents are looked up by name, as text and as 64-bit numbers.
+
+A key is the folded words of a name, joined by spaces. A title has the keys of its shorter forms as well,
+since text names "Brecha (2009 film)" as "Brecha", "Fred F. Sears" as "Fred Sears" and "Edward of the North,
+Duke of Kent" as "Edward of the North".
+
+A word's number is a hash that is the same on every machine. A key's number is the sum of its words' numbers,
+each times a power of one odd constant, modulo 2**64: the numbers of all runs of words in a text follow from
+one running sum, so that the two hundred possible names of a passage are looked up without building a
+string.
+
+These keys keep stop words ("The Who" is a title). Promotion links entities by ``entities.name_key``, which
+leaves them out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.text.lexicon import STOP_WORDS
+from pagerag.text.tokens import all_words
+
+__all__ = [
+    "key_number",
+    "name_numbers",
+    "run_numbers",
+    "title_key",
+    "title_keys",
+    "word_number",
+    "words_number",
+]
+
+_BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(_BASE, -1, 1 << 64)
+_FULL = (1 << 64) - 1
+
+_IS_KEY = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*").fullmatch
+_CLOSING = {")": "(", "）": "（"}
+
+
+@lru_cache(maxsize=1 << 17)
+def word_number(word: str) -> int:
+    """Return an unsigned 64-bit hash of a word."""
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def words_number(words: Iterable[str]) -> int:
+    """Return the number of a name given by its words, as the signed integer that databases hold."""
+    total, power = 0, 1
+    for word in words:
+        total = (total + word_number(word) * power) & _FULL
+        power = (power * _BASE) & _FULL
+    return total - (1 << 64) if total >> 63 else total
+
+
+def key_number(key: str) -> int:
+    """Return the number of a key."""
+    return words_number(key.split(" "))
+
+
+@lru_cache(maxsize=8)
+def _powers(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the first ``size`` powers of the base, and of its inverse."""
+    both = []
+    for base in (_BASE, _INVERSE):
+        powers = [1]
+        for _ in range(size - 1):
+            powers.append((powers[-1] * base) & _FULL)
+        both.append(np.array(powers, dtype=np.uint64))
+    return both[0], both[1]
+
+
+def run_numbers(
+    words: NDArray[np.uint64], first: NDArray[np.intp], end: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Return ``words_number`` of the runs ``words[first:end]``, given the words' own numbers."""
+    size = 1 << max(6, len(words).bit_length())
+    powers, inverses = _powers(size)
+    sums = np.zeros(len(words) + 1, dtype=np.uint64)
+    np.cumsum(words * powers[: len(words)], out=sums[1:])
+    found: NDArray[np.uint64] = (sums[end] - sums[first]) * inverses[first]
+    return found.view(np.int64)
+
+
+@lru_cache(maxsize=1 << 16)
+def title_keys(title: str) -> tuple[str, ...]:
+    """Return the keys of a title, the most exact first.
+
+    They are: the whole title; without a bracket at its end; then without initials; then what stands before a
+    comma. The last two must keep two telling words, or they would name anybody.
+    """
+    short = _without_bracket(title)
+    words = all_words(short)
+    keys = [" ".join(all_words(title)), " ".join(words)]
+    shorter = [[word for word in words if len(word) > 1]]
+    if "," in short:
+        shorter.append(all_words(short.split(",", 1)[0]))
+    keys += [" ".join(form) for form in shorter if _telling_words(form) > 1]
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def title_key(title: str) -> str:
+    """Return the first of ``title_keys``: what a title is looked up by."""
+    return title if _IS_KEY(title) else " ".join(all_words(title))
+
+
+def name_numbers(title: str | None, names: Iterable[str] = ()) -> list[int]:
+    """Return the numbers of a unit's keys: its title's, the most exact first, then its other names'."""
+    keys = dict.fromkeys(key for name in (title, *names) if name for key in title_keys(name))
+    return [key_number(key) for key in keys]
+
+
+def _without_bracket(title: str) -> str:
+    """Return the title without the bracketed qualifier at its end, if it has one.
+
+    By hand, because a pattern that starts with optional blanks is tried at every blank of a hostile title.
+    """
+    bare = title.rstrip()
+    opening = _CLOSING.get(bare[-1:])
+    if opening is None:
+        return title
+    inside = bare[:-1]
+    start = max(inside.rfind("("), inside.rfind("（"))
+    if start < 0 or ")" in inside[start:] or "）" in inside[start:]:
+        return title
+    return bare[:start].rstrip()
+
+
+def _telling_words(words: Sequence[str]) -> int:
+    return sum(len(word) > 1 and word not in STOP_WORDS for word in words)
