@@ -189,14 +189,16 @@ class GgufSettings:
 class ServeSettings:
     """What ``pagerag serve`` and ``pagerag mcp --http`` listen to, and what they allow."""
 
-    host: str = _doc("address to listen on; another than loopback needs keys", "127.0.0.1")
+    host: str = _doc("address to listen on; another than loopback needs keys", "127.0.0.1", guarded=True)
     port: int = _doc("port to listen on; 0: any free one", 8484, least=0, most=65535)
     workers: int = _doc("processes", 1, least=1, most=256)
-    stores: Mapping[str, Any] = _doc("stores by name (a table); none: store.path alone", _NOTHING)
-    api_key_file: str = _doc("file with one key a line; read again when it changes", "")
-    insecure: bool = _doc("listen on a public address without keys", False)
-    hosts: str = _doc("names the server is reached by, comma-separated; *: any", "")
-    origins: str = _doc("web pages of other origins that may call it, comma-separated", "")
+    stores: Mapping[str, Any] = _doc(
+        "stores by name (a table); none: store.path alone", _NOTHING, guarded=True
+    )
+    api_key_file: str = _doc("file with one key a line; read again when it changes", "", guarded=True)
+    insecure: bool = _doc("listen on a public address without keys", False, guarded=True)
+    hosts: str = _doc("names the server is reached by, comma-separated; *: any", "", guarded=True)
+    origins: str = _doc("web pages of other origins that may call it, comma-separated", "", guarded=True)
     max_body_mb: float = _doc("largest request body, in MiB", 8.0, least=0.001, most=1024)
     max_upload_mb: float = _doc("largest uploaded file, in MiB", 64.0, least=0.001, most=65536)
     max_candidates: int = _doc("most candidates or documents in a request", 1000, least=1, most=100_000)
@@ -212,8 +214,8 @@ class ServeSettings:
     )
     uploads: bool = _doc("files may be uploaded into the stores", True)
     log_level: str = _doc("what is logged", "info", one_of=("debug", "info", "warning", "error"))
-    log_text: bool = _doc("log questions and document texts, too", False)
-    telemetry: bool = _doc("send OpenTelemetry spans, where the OTEL_ variables say", False)
+    log_text: bool = _doc("log questions and document texts, too", False, guarded=True)
+    telemetry: bool = _doc("send OpenTelemetry spans, where the OTEL_ variables say", False, guarded=True)
 
 
 @dataclass(frozen=True, slots=True)

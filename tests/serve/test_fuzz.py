@@ -18,7 +18,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 
 @pytest.mark.timeout(240)
-def test_no_5xx_and_no_undocumented_response(demo_store):
+def test_no_5xx_and_no_undocumented_response(demo_store, tmp_path):
     """Schemathesis runs as its own command, for at most 25 seconds; files are not taken meanwhile."""
     command = Path(sys.executable).parent / "schemathesis"
     if not command.exists():
@@ -31,7 +31,7 @@ def test_no_5xx_and_no_undocumented_response(demo_store):
                 "--max-time", "25", "--seed", "1", "--phases", "examples,coverage,fuzzing", "--no-color",
                 "--suppress-health-check", "all",
             ],
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path,
         )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-4000:]
     counted = re.search(r"([\d,]+) generated, ([\d,]+) passed", ended.stdout)

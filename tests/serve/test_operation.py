@@ -254,13 +254,11 @@ def test_places_of_stores(tmp_path, monkeypatch):
 
 
 def _start(*flags):
-    command = [sys.executable, "-m", "pagerag", "serve", "--port", "0", *flags]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        told = json.loads(line)
-        if told["event"] == "listening":
-            return process, told["url"]
-    raise AssertionError(f"ended with {process.wait()}")
+    command = [sys.executable, "-m", "pagerag", "serve", "--json", "--port", "0", *flags]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    told = json.loads(process.stdout.readline())
+    assert told["pid"] == process.pid
+    return process, told["url"]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -93,7 +93,7 @@ def test_ask_and_follow_a_citation(visit):
     assert dialog.locator("mark").first.is_visible()
     assert page.evaluate("document.activeElement.textContent") == "Close"
     page.keyboard.press("Escape")
-    assert not page.locator("dialog#source").count()
+    sync_api.expect(page.locator("dialog#source")).to_have_count(0)
 
 
 def test_a_link_opens_the_page_with_its_question(visit):

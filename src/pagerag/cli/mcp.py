@@ -52,4 +52,4 @@ def run(args: argparse.Namespace) -> int:
         return OK
     from pagerag.serve.process import run_app
 
-    return run_app(lambda: http_app(settings, places), settings, list(places))
+    return run_app(lambda: http_app(settings, places), settings, list(places), announce=args.json)

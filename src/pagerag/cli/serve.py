@@ -46,6 +46,9 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
         dest="stores",
         help="a store to serve; may be given several times (default: setting store.path, where it is there)",
     )
+    parser.add_argument(
+        "--json", action="store_true", help="print the address as JSON on stdout, for programs that start it"
+    )
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8484)")
     parser.add_argument("--api-key-file", metavar="FILE", help="file with one key a line")
@@ -76,4 +79,4 @@ def run(args: argparse.Namespace) -> int:
     from pagerag.serve.stores import places_of
 
     settings = serving(args)
-    return start(settings, places_of(settings, args.stores))
+    return start(settings, places_of(settings, args.stores), announce=args.json)

@@ -100,7 +100,7 @@ def paths_svg(
 
 
 def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link]]]:
-    """Return the paths worth drawing: kept ones first, each beginning at the unit that names what is asked."""
+    """Return the paths worth drawing: kept ones first, each from the unit that names what is asked."""
     chosen: list[tuple[bool, list[Candidate], list[_Link]]] = []
     asking = _naming_asked(promotion)
     scores = _scores(promotion)

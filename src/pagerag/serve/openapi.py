@@ -71,7 +71,7 @@ _RESULTS = {
 _SCHEMAS: dict[str, Any] = {
     "RerankBody": {
         "type": "object",
-        "description": "One of five dialects, told by its fields: documents, texts, passages, input, documents and top_k.",
+        "description": "One of five dialects, told by its fields.",
         "properties": {
             "model": {"type": "string"},
             "query": _QUERY,

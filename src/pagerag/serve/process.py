@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import multiprocessing
 import os
 import shutil
@@ -72,21 +73,23 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
 
-def run(settings: Settings, stores: Mapping[str, str]) -> int:
-    """Serve until told to stop; returns the exit code."""
+def run(settings: Settings, stores: Mapping[str, str], *, announce: bool = False) -> int:
+    """Serve until told to stop; return the exit code. ``announce`` prints the address as JSON on stdout."""
     if settings.serve.workers == 1:
-        return run_app(lambda: create_app(settings, dict(stores)), settings, list(stores))
-    listening = _listen(settings, list(stores))
+        return run_app(lambda: create_app(settings, dict(stores)), settings, list(stores), announce=announce)
+    listening = _listen(settings, list(stores), announce=announce)
     return _supervise(settings, dict(stores), listening)
 
 
-def run_app(make: Callable[[], Stoppable], settings: Settings, stores: list[str]) -> int:
-    """Serve one application in this process until told to stop; returns the exit code."""
-    listening = _listen(settings, stores)
+def run_app(
+    make: Callable[[], Stoppable], settings: Settings, stores: list[str], *, announce: bool = False
+) -> int:
+    """Serve one application in this process until told to stop; return the exit code."""
+    listening = _listen(settings, stores, announce=announce)
     return _serve(make(), settings, listening)
 
 
-def _listen(settings: Settings, stores: list[str]) -> socket.socket:
+def _listen(settings: Settings, stores: list[str], *, announce: bool = False) -> socket.socket:
     """Check who could reach the address, bind it and say where it is."""
     serve = settings.serve
     check_exposure(serve.host, Keys(serve.api_key_file), insecure=serve.insecure)
@@ -94,6 +97,9 @@ def _listen(settings: Settings, stores: list[str]) -> socket.socket:
     listening = bind(serve.host, serve.port)
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
+    if announce:
+        told = {"url": f"http://{shown}:{port}", "pid": os.getpid(), "stores": stores}
+        print(json.dumps(told), flush=True)
     log("listening", url=f"http://{shown}:{port}", workers=serve.workers, stores=stores)
     if sys.stderr.isatty():
         print(f"pagerag is at http://{shown}:{port}/  (Ctrl-C stops it)", file=sys.stderr)

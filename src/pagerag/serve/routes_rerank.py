@@ -77,7 +77,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.post("/infinity/rerank", **documented("rerank_infinity", **_RERANK))
     async def infinity(request: Request) -> Response:
-        """Rank as ``/rerank``, with documents returned as plain texts, which LiteLLM's ``infinity/`` needs."""
+        """Rank as ``/rerank``, with documents as plain texts, which LiteLLM's ``infinity/`` needs."""
         return await rerank(request, strings=True)
 
     @routes.post("/v1/retrieval/{model:path}/reranking", **documented("reranking_nim", **_RERANK))

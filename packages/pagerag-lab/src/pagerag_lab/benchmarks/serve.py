@@ -278,7 +278,8 @@ def overload(url: str, process: subprocess.Popen[str], body: bytes, rate: float,
     grown = memory(process) - before
     only = set(found.statuses) <= {200, 429} and not found.broken
     print(
-        f"three times capacity ({3 * rate:.0f}/s): {dict(found.statuses)}, {found.broken} broken {mark(only)}; "
+        f"three times capacity ({3 * rate:.0f}/s): {dict(found.statuses)}, "
+        f"{found.broken} broken {mark(only)}; "
         f"accepted p99 {found.at(0.99):.0f} ms of 30,000 {mark(found.at(0.99) < 30_000)}; "
         f"memory {before:.0f} MiB, {grown:+.1f} {mark(grown < 16)}"
     )
