@@ -121,6 +121,7 @@ test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.don
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
 	$(BIN)/python -m pagerag_lab.benchmarks.promote --data $(DATA)
 	$(BIN)/python -m pagerag_lab.benchmarks.models
+	$(BIN)/python -m pagerag_lab.benchmarks.serve
 	$(BIN)/python -m pagerag_lab.benchmarks.pipeline --data $(DATA)
 	$(BIN)/python -m pagerag_lab.benchmarks.evaluate --data $(DATA)
 
