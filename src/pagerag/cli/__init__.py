@@ -33,6 +33,8 @@ COMMANDS = {
     "ask": "answer a question from a store, with its evidence path",
     "explain": "show why each unit was chosen: text, JSON, DOT, GraphML or an HTML page",
     "promote": "promote the pools of a file from any retriever or RAG system",
+    "serve": "rerank endpoints, an evidence API, chat and a page over HTTP",
+    "mcp": "evidence tools for assistants that speak the Model Context Protocol",
     "stats": "what a store holds",
     "doctor": "what is installed, what answers, and how to fix what does not",
     "config": "show the settings and where each comes from",

@@ -1,11 +1,11 @@
-"""A promotion as a picture: the evidence paths, the query-local graph, and one page that holds both.
+"""A promotion as a picture: the evidence paths, one page that holds them, and the data both are drawn from.
 
-Everything is drawn here as SVG text. The page loads nothing, runs no script, and escapes every word that
-came from a document.
+``view`` makes the data, ``page`` one self-contained file of it, ``paths_svg`` the evidence paths alone. Every
+word that came from a document is escaped or set as text.
 """
 
-from pagerag.explain.graph import graph_svg
-from pagerag.explain.page import page
+from pagerag.explain.page import app_page, page
 from pagerag.explain.paths import paths_svg
+from pagerag.explain.view import view
 
-__all__ = ["graph_svg", "page", "paths_svg"]
+__all__ = ["app_page", "page", "paths_svg", "view"]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from pagerag.explain.reasons import path_reason
 from pagerag.explain.shapes import clip, curve, lines_of, text_lines, width_of
-from pagerag.explain.style import DRAWING
+from pagerag.explain.style import drawing
 from pagerag.promotion import Promotion
 from pagerag.promotion.trace import SupportPath
 from pagerag.text import split_sentences
@@ -15,9 +16,10 @@ from pagerag.units import Answer, Candidate
 
 __all__ = ["paths_svg"]
 
-CARD, SIDE, GAP_X, GAP_Y, MARGIN = 222.0, 158.0, 112.0, 26.0, 16.0
-MOST_LINES = 6
+CARD, SIDE, GAP_X, GAP_Y, MARGIN = 236.0, 158.0, 112.0, 26.0, 16.0
+MOST_LINES, MOST_TITLE_LINES = 6, 4
 MOST_KEPT, MOST_REJECTED = 4, 4
+LANE = 22.0  # below the cards: where edges to the answer run that would pass behind a card
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class _Card:
     unit: Candidate
     role: str
     badge: str
+    title: list[str]
     lines: list[str]
     layer: int
     x: float = 0.0
@@ -32,7 +35,7 @@ class _Card:
 
     @property
     def height(self) -> float:
-        return 34.0 + 15.0 * len(self.lines) + 8.0
+        return 26.0 + 16.0 * len(self.title) + 15.0 * len(self.lines) + 10.0
 
     @property
     def middle(self) -> float:
@@ -55,7 +58,7 @@ def paths_svg(
     *,
     alone: bool = False,
 ) -> str:
-    """The picture as SVG. ``numbers`` are the units as the reader numbered them, for its citations.
+    """Draw the picture as SVG; ``numbers`` are the units as the reader numbered them, for its citations.
 
     ``alone`` gives it a style and a background of its own, so that it can be a file.
     """
@@ -76,24 +79,28 @@ def paths_svg(
     parts += [_link(link, cards) for link in sorted(links, key=lambda one: one.kind == "kept")]
     width = right + MARGIN
     # An evidence reader answers with the sentences themselves, which are drawn already.
-    if answer is not None and answer.text and answer.reader != "evidence":
-        cited = [numbers[c.number - 1].id for c in answer.citations if 0 < c.number <= len(numbers)]
-        parts.append(_answer(answer, [cards[i] for i in cited if i in cards], right + GAP_X * 0.62, middle))
+    if answer is not None and not answer.quotes:
+        cited = dict.fromkeys(
+            numbers[c.number - 1].id for c in answer.citations if 0 < c.number <= len(numbers)
+        ) or dict.fromkeys(unit.id for unit in promotion.core)
+        known = [cards[name] for name in cited if name in cards]
+        parts.append(_answer(answer, known, cards, right + GAP_X * 0.62, middle, height + LANE))
         width = right + GAP_X * 0.62 + SIDE + MARGIN
+        height += LANE
     parts += [_card(card) for card in cards.values()]
     parts.append(_labels(links, cards))
     if alone:
         fonts = "svg{font-family:system-ui,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif}"
-        ground = f'<rect width="{width:.0f}" height="{height:.0f}" rx="12" style="fill:var(--bg)"/>'
-        parts.insert(0, f"<style>{fonts}{DRAWING}</style>{ground}")
+        ground = f'<rect width="{width:.0f}" height="{height:.0f}" rx="12" class="ground"/>'
+        parts.insert(0, f"<style>{fonts}{drawing()}</style>{ground}")
     return (
         f'<svg class="paths" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Evidence paths">{"".join(parts)}</svg>'
+        f'xmlns="http://www.w3.org/2000/svg" role="group" aria-label="Evidence paths">{"".join(parts)}</svg>'
     )
 
 
 def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link]]]:
-    """The paths worth drawing: kept ones first, each beginning at the unit that names what is asked."""
+    """Return the paths worth drawing: kept ones first, each from the unit that names what is asked."""
     chosen: list[tuple[bool, list[Candidate], list[_Link]]] = []
     asking = _naming_asked(promotion)
     scores = _scores(promotion)
@@ -120,7 +127,7 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
                 edge.trig[0] if edge.trig else edge.kind,
                 f"{edge.kind}: {', '.join(edge.trig) or 'neighbours'} · score {edge.score:+.2f} · "
                 f"specificity {edge.spec:.2f} · hubness {edge.hub:.2f} · noise {edge.noise:.2f} · "
-                f"{path.reason}",
+                f"{path_reason(promotion, path)}",
             )
             for a, b, edge in zip(units, units[1:], edges, strict=False)
             if a.id != b.id
@@ -142,7 +149,7 @@ def _scores(promotion: Promotion) -> dict[str, float]:
 
 
 def _naming_asked(promotion: Promotion) -> set[str]:
-    """The units that name an entity of the question."""
+    """Return the units that name an entity of the question."""
     graph = promotion.graph
     asked = {node["id"] for node in graph.nodes if node.get("asked")}
     unit_of = {node["id"]: node["unit"] for node in graph.nodes if node["kind"] == "sentence"}
@@ -182,8 +189,10 @@ def _layout(
         if unit.id not in cards:
             role = "core" if unit.id in core else "fill" if unit.id in context else "pool"
             rank = f"[{context.index(unit.id) + 1}] " if unit.id in context else ""
+            title = lines_of(unit.title, CARD - 26, 14.0, MOST_TITLE_LINES) if unit.title else []
             lines = lines_of(said.get(unit.id, unit.text), CARD - 26, 11.5, MOST_LINES)
-            cards[unit.id] = _Card(unit, role, f"{rank}{role} {scores[unit.id]:.2f}", lines, layer)
+            name = {"core": "core", "fill": "fills the budget", "pool": "rejected"}[role]
+            cards[unit.id] = _Card(unit, role, f"{rank}{name} · {scores[unit.id]:.2f}", title, lines, layer)
         return cards[unit.id]
 
     links: dict[tuple[str, str], _Link] = {}
@@ -237,17 +246,16 @@ def _question(question: str, height: float) -> str:
 
 
 def _card(card: _Card) -> str:
-    room = CARD - 30 - width_of(card.badge, 10)
-    name = _cut(card.unit.title or card.unit.id, room, 14.4)
+    title = 20.0 + 16.0 * len(card.title)
     return (
-        f"<g><title>{escape(card.unit.text)}</title>"
+        f'<g class="unit" data-unit="{escape(card.unit.id, quote=True)}" tabindex="0" role="img" '
+        f'aria-label="{escape(f"{card.unit.title or card.unit.id}, {card.badge}", quote=True)}">'
+        f"<title>{escape(card.unit.text[:600])}</title>"
         f'<rect class="card {card.role}" x="{card.x:.1f}" y="{card.y:.1f}" width="{CARD}" '
         f'height="{card.height:.1f}" rx="8"/>'
-        + text_lines([name], card.x + 12, card.y + 20, size=12.5, step=0, kind="strong")
-        + text_lines(
-            [card.badge], card.x + CARD - 10, card.y + 20, size=10, step=0, kind="badge", anchor="end"
-        )
-        + text_lines(card.lines, card.x + 12, card.y + 39, size=11.5, step=15, kind="body")
+        + text_lines([card.badge], card.x + 12, card.y + 18, size=10, step=0, kind="badge")
+        + text_lines(card.title, card.x + 12, card.y + 36, size=12.5, step=16, kind="strong")
+        + text_lines(card.lines, card.x + 12, card.y + title + 15, size=11.5, step=15, kind="body")
         + "</g>"
     )
 
@@ -283,21 +291,25 @@ def _link(link: _Link, cards: dict[str, _Card]) -> str:
 
 
 def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
-    """A pill on every link, in the gap before the card it leads to, moved down while it hits another."""
+    """Draw a pill on every link, in the gap before the card it leads to, moved down while it hits another."""
     taken: list[tuple[float, float, float]] = []
     drawn = []
     for link in sorted(links, key=lambda one: one.kind != "kept"):
         x1, y1, x2, y2 = _ends(link, cards)
         near = x2 - x1 <= GAP_X + 1
-        x = x1 + 45 if x1 == x2 else (x1 + x2) / 2 if near else x2 - GAP_X / 2
+        x = (x1 + x2) / 2 if near else x2 - GAP_X / 2
         y = (y1 + y2) / 2 if near or x1 == x2 else y1 + 0.82 * (y2 - y1)
-        label = _cut(link.label, GAP_X - 26, 10.5)
+        label = _cut(link.label, GAP_X - 30, 10.5)
         wide = width_of(label, 10.5) + 14
+        if x1 == x2:  # neighbours in one column: the label stands beside them, not on them
+            x = x1 + wide / 2 + 10
         while any(abs(x - a) < (wide + w) / 2 + 4 and abs(y - b) < 23 for a, b, w in taken):
             y += 6
         taken.append((x, y, wide))
         drawn.append(
-            f'<g class="pill {link.kind}"><title>{escape(link.detail)}</title>'
+            f'<g class="pill {link.kind}" tabindex="0" role="img" '
+            f'aria-label="{escape(link.detail, quote=True)}">'
+            f"<title>{escape(link.detail)}</title>"
             f'<rect x="{x - wide / 2:.1f}" y="{y - 10:.1f}" width="{wide:.1f}" height="20" rx="10"/>'
             + text_lines([label], x, y + 3.7, size=10.5, step=0, kind="pilltext", anchor="middle")
             + "</g>"
@@ -305,13 +317,47 @@ def _labels(links: Sequence[_Link], cards: dict[str, _Card]) -> str:
     return "".join(drawn)
 
 
-def _answer(answer: Answer, cited: Sequence[_Card], x: float, middle: float) -> str:
-    lines = lines_of(answer.text, SIDE - 26, 14.8, 9)
+def _answer(
+    answer: Answer, cited: Sequence[_Card], cards: Mapping[str, _Card], x: float, middle: float, height: float
+) -> str:
+    """Draw the answer with an edge from each card it rests on; "no answer" where the reader gave none."""
+    lines = lines_of(answer.text or "The reader gave no answer.", SIDE - 26, 14.8, 9)
     tall = 34 + 17 * len(lines) + 8
     top = middle - tall / 2
+    kind = "answer" if answer.text else "noanswer"
+    edges = "".join(
+        _to_answer(card, place, cards, x, middle, tall, height, "kept" if answer.text else "asked")
+        for place, card in enumerate(cited)
+    )
     return (
-        "".join(curve(card.x + CARD, card.middle, x, middle, "kept", 2) for card in cited)
-        + f'<rect class="card answer" x="{x:.1f}" y="{top:.1f}" width="{SIDE}" height="{tall}" rx="10"/>'
-        + text_lines(["Answer"], x + 12, top + 20, size=10.5, step=0, kind="badge")
-        + text_lines(lines, x + 12, top + 39, size=13.5, step=17, kind="strong")
+        f'{edges}<rect class="card {kind}" x="{x:.1f}" y="{top:.1f}" width="{SIDE}" height="{tall}" rx="10"/>'
+        + text_lines(["Answer"], x + 12, top + 20, size=10.5, step=0, kind=f"badge on{kind}")
+        + text_lines(lines, x + 12, top + 39, size=13.5, step=17, kind=f"strong on{kind}")
+    )
+
+
+def _to_answer(
+    card: _Card,
+    place: int,
+    cards: Mapping[str, _Card],
+    x: float,
+    middle: float,
+    tall: float,
+    height: float,
+    kind: str,
+) -> str:
+    """Return an edge to the answer: straight where nothing stands between, else along the lower edge."""
+    between = [other for other in cards.values() if other.layer > card.layer]
+    low, high = min(card.middle, middle) - 12, max(card.middle, middle) + 12
+    if not any(other.y < high and other.y + other.height > low for other in between):
+        return curve(card.x + CARD, card.middle, x, middle, kind, 2)
+    # Down the gap beside the card, along a lane under all cards, up to the answer: no card is in the way.
+    lane = height - MARGIN / 2 - 5.0 * place
+    start, gap, end = card.x + CARD, card.x + CARD + 16 + 6.0 * place, x + SIDE / 2 + 8.0 * place
+    foot = middle + tall / 2
+    return (
+        f'<path class="link {kind}" stroke-width="2" fill="none" d="M{start:.1f},{card.middle:.1f} '
+        f"Q{gap:.1f},{card.middle:.1f} {gap:.1f},{card.middle + 16:.1f} L{gap:.1f},{lane - 12:.1f} "
+        f"Q{gap:.1f},{lane:.1f} {gap + 12:.1f},{lane:.1f} L{end - 12:.1f},{lane:.1f} "
+        f'Q{end:.1f},{lane:.1f} {end:.1f},{lane - 12:.1f} L{end:.1f},{foot:.1f}"/>'
     )

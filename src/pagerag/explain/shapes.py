@@ -63,7 +63,7 @@ def text_lines(
 
 
 def curve(x1: float, y1: float, x2: float, y2: float, kind: str, width: float = 1.5, title: str = "") -> str:
-    """A horizontal S-curve from one point to another, with what a hover shows."""
+    """Draw a horizontal S-curve from one point to another, with what a hover shows."""
     bend = max(30.0, abs(x2 - x1) * 0.5)
     told = f"<title>{escape(title)}</title>" if title else ""
     return (

@@ -1,0 +1,55 @@
+"""``pagerag mcp``: evidence tools for assistants, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import argparse
+
+from pagerag.cli._options import add_settings
+from pagerag.cli.console import OK
+from pagerag.cli.serve import add_listening, serving
+
+HELP = "Serve the tools select_evidence, ask and search over the Model Context Protocol."
+
+EXAMPLES = """\
+examples:
+  pagerag mcp --store my-store                         over stdio: how desktop assistants start it
+  pagerag mcp --http --port 8485 --store my-store      over streamable HTTP, at /mcp
+  pagerag mcp                                          no store: select_evidence alone
+
+docs/serving.md has the configuration for three common hosts.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_settings(parser)
+    add_listening(parser)
+    parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
+    parser.add_argument(
+        "-r",
+        "--reader",
+        metavar="NAME",
+        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until the client goes, or until told to stop."""
+    from pagerag._extras import need
+
+    need("mcp", "mcp", "mcp", "pagerag mcp")
+    from pagerag.serve.stores import places_of
+    from pagerag.serve.tools import http_app, mcp_server
+
+    settings = serving(args)
+    places = places_of(settings, args.stores)
+    if not args.http:
+        server, service = mcp_server(settings, places)
+        try:
+            server.run("stdio")
+        finally:
+            service.close()
+        return OK
+    from pagerag.serve.process import run_app
+
+    return run_app(lambda: http_app(settings, places), settings, list(places), announce=args.json)

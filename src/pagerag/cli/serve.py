@@ -1,0 +1,82 @@
+"""``pagerag serve``: rerank endpoints, the evidence API, chat and the page, over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+
+from pagerag.cli._options import add_settings, settings_of
+from pagerag.settings import Settings
+
+HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
+
+EXAMPLES = """\
+examples:
+  pagerag serve --store my-store                       then open http://127.0.0.1:8484/
+  pagerag serve                                        no store: rerank endpoints and /v1/promote
+  pagerag serve --store films=films-store --store law=law-store --workers 2
+  pagerag serve --host 0.0.0.0 --api-key-file keys.txt --store my-store
+  curl localhost:8484/rerank -d '{"query": "...", "documents": ["...", "..."]}'
+
+On a public address keys are needed (one a line in the file), or --insecure behind something that checks
+callers.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_settings(parser)
+    add_listening(parser)
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: 1)")
+    parser.add_argument(
+        "-r",
+        "--reader",
+        metavar="NAME",
+        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
+    )
+
+
+def add_listening(parser: argparse.ArgumentParser) -> None:
+    """Add what ``serve`` and ``mcp`` share: stores, address, keys."""
+    parser.add_argument(
+        "-s",
+        "--store",
+        action="append",
+        default=[],
+        metavar="[NAME=]DIR",
+        dest="stores",
+        help="a store to serve; may be given several times (default: setting store.path, where it is there)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the address as JSON on stdout, for programs that start it"
+    )
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8484)")
+    parser.add_argument("--api-key-file", metavar="FILE", help="file with one key a line")
+    parser.add_argument(
+        "--insecure", action="store_true", default=None, help="listen on a public address without keys"
+    )
+
+
+def serving(args: argparse.Namespace) -> Settings:
+    """Return the settings with the flags of ``add_listening`` on top."""
+    settings = settings_of(args)
+    given = {
+        "serve.host": args.host,
+        "serve.port": args.port,
+        "serve.workers": getattr(args, "workers", None),
+        "serve.api_key_file": args.api_key_file,
+        "serve.insecure": args.insecure,
+    }
+    flags = {name: value for name, value in given.items() if value is not None}
+    return settings.updated(flags, dict.fromkeys(flags, "flag"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    from pagerag import serve
+
+    start = serve.run  # says what is missing before anything else is imported
+    from pagerag.serve.stores import places_of
+
+    settings = serving(args)
+    return start(settings, places_of(settings, args.stores), announce=args.json)

@@ -1,0 +1,203 @@
+"""One document with everything that pictures of a promotion show; the page and the exported file draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pagerag.explain.paths import paths_svg
+from pagerag.explain.reasons import path_reason, selection_steps
+from pagerag.explain.verdict import verdict
+from pagerag.promotion import Promotion
+from pagerag.text import split_sentences
+from pagerag.units import Answer, Candidate, Citation
+
+__all__ = ["VERSION", "view"]
+
+VERSION = 1
+_MOST_PATHS = 24
+_MOST_TEXT = 20_000  # characters of one unit that a view carries
+
+
+def view(
+    promotion: Promotion,
+    *,
+    answer: Answer | None = None,
+    units: Sequence[Candidate] = (),
+    timings: Mapping[str, float] | None = None,
+    found: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return a JSON-able document of a promotion.
+
+    ``units`` are what the reader saw, in its numbering; the context when not given. ``found`` says by unit id
+    how follow-up retrieval came to it.
+    """
+    shown = tuple(units) or tuple(promotion.context)
+    told = verdict(promotion, answer)
+    return {
+        "version": VERSION,
+        "question": promotion.question,
+        "mode": promotion.mode,
+        "strategy": str(promotion.strategy),
+        "k": int(promotion.k),
+        "state": promotion.state,
+        "sufficiency": round(float(promotion.sufficiency), 4),
+        "verdict": told.to_dict(),
+        "answer": _answer(answer, shown),
+        "shown": [unit.id for unit in shown],
+        "core": [unit.id for unit in promotion.core],
+        "context": [unit.id for unit in promotion.context],
+        "candidates": _candidates(promotion, shown, answer, found or {}),
+        "argument": _argument(promotion),
+        "paths": _paths(promotion),
+        "steps": selection_steps(promotion),
+        "graph": _graph(promotion),
+        "picture": paths_svg(promotion, answer, shown),
+        "timings": {name: round(float(seconds), 6) for name, seconds in (timings or {}).items()},
+    }
+
+
+def _answer(answer: Answer | None, shown: Sequence[Candidate]) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {
+        "text": answer.text,
+        "reader": answer.reader,
+        "abstained": answer.abstained or not answer.text,
+        "confidence": answer.confidence,
+        "quotes": answer.quotes,
+        "citations": [
+            {
+                "number": citation.number,
+                "id": shown[citation.number - 1].id,
+                "title": shown[citation.number - 1].title,
+                "quote": citation.quote,
+                "start": citation.start,
+                "end": citation.end,
+            }
+            for citation in answer.citations
+            if 0 < citation.number <= len(shown)
+        ],
+    }
+
+
+def _candidates(
+    promotion: Promotion,
+    shown: Sequence[Candidate],
+    answer: Answer | None,
+    found: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    scores = np.asarray(promotion.scores, dtype=float).tolist()
+    core, context = set(promotion.core_places), set(promotion.context_places)
+    numbers = {unit.id: number for number, unit in enumerate(shown, 1)}
+    cited: dict[str, list[Citation]] = {}
+    for citation in answer.citations if answer is not None else ():
+        if 0 < citation.number <= len(shown):
+            cited.setdefault(shown[citation.number - 1].id, []).append(citation)
+    retrieved = {place: rank for rank, place in enumerate(promotion.order, 1)}
+    rows = []
+    for place, unit in enumerate(promotion.pool):
+        rows.append(
+            {
+                "id": unit.id,
+                "title": unit.title,
+                "text": unit.text[:_MOST_TEXT],
+                "cut": max(0, len(unit.text) - _MOST_TEXT),
+                "skip": _heading(unit),
+                "score": round(scores[place], 4),
+                "retrieved": retrieved[place],
+                "retrieved_score": None if unit.score is None else round(float(unit.score), 4),
+                "role": "core" if place in core else "fill" if place in context else "pool",
+                "number": numbers.get(unit.id),
+                "why": list(promotion.why(place)) if place in context else [],
+                "marks": _marks(unit, cited.get(unit.id, [])),
+                "place": _place(unit),
+                **(
+                    {"found": dict(found[key])}
+                    if (key := str(unit.metadata.get("passage", unit.id))) in found
+                    else {}
+                ),
+            }
+        )
+    return rows
+
+
+def _heading(unit: Candidate) -> int:
+    """Return how many characters at the start of a unit's text only repeat its title."""
+    title = (unit.title or "").strip()
+    start = len(unit.text) - len(unit.text.lstrip("# \n"))
+    if not title or not unit.text[start:].startswith(f"{title}\n"):
+        return 0
+    rest = unit.text[start + len(title) :]
+    return len(unit.text) - len(rest.lstrip()) if rest.strip() else 0
+
+
+def _argument(promotion: Promotion) -> dict[str, Any] | None:
+    """Return the kept path of several units whose weakest unit is the strongest."""
+    scores = dict(
+        zip((unit.id for unit in promotion.pool), np.asarray(promotion.scores).tolist(), strict=True)
+    )
+    kept = [
+        path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1
+    ]
+    if not kept:
+        return None
+    best = min(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
+    asked = {node["id"] for node in promotion.graph.nodes if node.get("asked")}
+    naming = {e["from"] for e in promotion.graph.edges if e["kind"] == "mention" and e["to"] in asked}
+    unit_of = {node["id"]: node["unit"] for node in promotion.graph.nodes if node["kind"] == "sentence"}
+    names = {unit_of[node] for node in naming if node in unit_of}
+    told = best.to_dict()
+    if told["units"][-1] in names and told["units"][0] not in names:  # it begins with what the question names
+        for key in ("units", "sentences", "edges"):
+            told[key] = told[key][::-1]
+    return told
+
+
+def _marks(unit: Candidate, citations: Sequence[Citation]) -> list[dict[str, Any]]:
+    """Return the cited spans of a unit's text, and the sentences they stand in."""
+    marks = []
+    for citation in citations:
+        if citation.start is None or citation.end is None:
+            continue
+        spans = [s for s in split_sentences(unit.text) if s[0] < citation.end and s[1] > citation.start]
+        whole = (spans[0][0], spans[-1][1]) if spans else (citation.start, citation.end)
+        marks.append({"start": citation.start, "end": citation.end, "from": whole[0], "to": whole[1]})
+    return marks
+
+
+def _place(unit: Candidate) -> dict[str, Any]:
+    keys = ("path", "page", "start", "end")
+    return {key: unit.metadata[key] for key in keys if isinstance(unit.metadata.get(key), str | int)}
+
+
+def _paths(promotion: Promotion) -> list[dict[str, Any]]:
+    rows = []
+    several = [path for path in promotion.paths if path.verdict == "kept" and len(path.units) > 1][:4]
+    chosen = {path.rank: path for path in (*promotion.paths[:_MOST_PATHS], *several)}
+    for _, path in sorted(chosen.items()):
+        row = path.to_dict()
+        row["reason"] = path_reason(promotion, path)
+        rows.append(row)
+    return rows
+
+
+def _graph(promotion: Promotion) -> dict[str, Any]:
+    """Return the graph without what says nothing: names that occur once and join nothing."""
+    graph = promotion.graph.to_dict()
+    degree: dict[str, int] = {}
+    for edge in graph["edges"]:
+        if edge["kind"] in {"mention", "relation"}:
+            for end in (edge["from"], edge["to"]):
+                degree[end] = degree.get(end, 0) + 1
+    kept = {
+        node["id"]
+        for node in graph["nodes"]
+        if node["kind"] != "entity" or node.get("asked") or degree.get(node["id"], 0) > 1
+    }
+    return {
+        "nodes": [node for node in graph["nodes"] if node["id"] in kept],
+        "edges": [edge for edge in graph["edges"] if edge["from"] in kept and edge["to"] in kept],
+    }

@@ -1,0 +1,206 @@
+"""The bodies of our own API, as models: they check requests and describe both sides in OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "AskRequest",
+    "AskResponse",
+    "CandidateIn",
+    "ChatRequest",
+    "ErrorBody",
+    "ExplainRequest",
+    "PromoteRequest",
+    "PromoteResponse",
+    "StoreOut",
+    "StoresOut",
+    "Tuning",
+]
+
+Mode = Literal["sentence", "paragraph", "document"]
+Strategy = Literal["learned", "formula"]
+State = Literal["enough", "ambiguous", "insufficient"]
+_QUESTION = "Which city was the composer of Interstellar born in?"
+_POOL: list[Any] = [
+    {"title": "Interstellar", "text": "Interstellar has a score composed by Hans Zimmer."},
+    {"title": "Christopher Nolan", "text": "Nolan, who directed Interstellar, was born in London."},
+    {"title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."},
+]
+
+Number = Annotated[float, Field(ge=-1e30, le=1e30)]
+"""A number that single precision can hold."""
+
+Question = Annotated[str, Field(min_length=1, max_length=20_000, description="The question, in words.")]
+
+
+class Tuning(BaseModel):
+    """What a request may change of how promotion works; what it leaves out is as the server is set."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    k: int | None = Field(default=None, ge=1, le=1000, description="Units in the context.")
+    mode: Mode | None = Field(default=None, description="What a unit is.")
+    strategy: Strategy | None = Field(default=None, description="How support is scored.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, le=10_000_000, description="Token budget of the context."
+    )
+    weights: dict[str, float] | None = Field(
+        default=None, description="Weights of the formula that differ from the shipped."
+    )
+    pool: int | None = Field(default=None, ge=1, le=1000, description="Units to retrieve (stores only).")
+    units: Literal["auto", "core", "context"] | None = Field(
+        default=None, description="What the reader sees (stores only)."
+    )
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is changed."""
+        values = (self.k, self.mode, self.strategy, self.max_tokens, self.weights, self.pool, self.units)
+        return any(value is not None for value in values)
+
+
+class CandidateIn(BaseModel):
+    """One unit of the pool, as ``pagerag.Candidate``; only ``text`` is needed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    id: str | int | None = None
+    title: str | None = None
+    source: str | None = None
+    position: int | None = None
+    score: Number | None = None
+    entities: list[str] | None = None
+    relations: list[list[str]] | None = Field(default=None, description="Facts as [head, relation, tail].")
+    vector: list[Number] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class PromoteRequest(Tuning):
+    """A question with its pool."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION, "candidates": _POOL, "k": 2}]}
+    )
+
+    question: Question
+    candidates: list[str | CandidateIn] = Field(
+        description="Texts or objects, best first unless they have scores."
+    )
+    vector: list[Number] | None = Field(
+        default=None, description="The question's embedding, where candidates have theirs."
+    )
+
+
+class PromoteResponse(BaseModel):
+    """The whole promotion with its trace."""
+
+    model_config = ConfigDict(extra="allow")
+
+    question: str
+    state: State
+    sufficiency: float
+    k: int
+    mode: Mode
+    strategy: str
+    core: list[str]
+    context: list[str]
+    candidates: list[dict[str, Any]]
+    paths: list[dict[str, Any]]
+
+
+class AskRequest(Tuning):
+    """A question to a store."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION}]})
+
+    question: Question
+    store: str | None = Field(default=None, description="The store's name; without it, the first.")
+    trace: bool = Field(default=False, description="Every step of retrieval and promotion.")
+    stream: bool = Field(default=False, description="Answer as server-sent events: stage, words, result.")
+
+
+class AskResponse(BaseModel):
+    """The answer, what it rests on, and the verdict on the evidence."""
+
+    model_config = ConfigDict(extra="allow")
+
+    question: str
+    answer: dict[str, Any]
+    statement: str
+    state: State
+    sufficiency: float
+    citations: list[dict[str, Any]]
+    context: list[dict[str, Any]]
+    core: list[str]
+
+
+class ExplainRequest(Tuning):
+    """A question to a store, or with candidates of its own; the answer is what the page draws."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION, "candidates": _POOL, "k": 2}]}
+    )
+
+    question: Question
+    store: str | None = None
+    candidates: list[str | CandidateIn] | None = None
+    answer: bool = Field(default=True, description="Let the reader answer, too.")
+    format: Literal["json", "html", "svg"] = Field(
+        default="json", description="html: one self-contained file."
+    )
+
+
+class StoreOut(BaseModel):
+    """One store that is served."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    ready: bool
+    units: int
+    documents: int
+    files: int
+    encoder: str | None
+
+
+class StoresOut(BaseModel):
+    """The stores that are served."""
+
+    stores: list[StoreOut]
+
+
+class ChatRequest(BaseModel):
+    """OpenAI's chat completion; the model names a store. Fields that mean nothing here are ignored."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"model": "my-store", "messages": [{"role": "user", "content": _QUESTION}]}]
+        },
+    )
+
+    model: str | None = None
+    messages: list[dict[str, Any]] = Field(min_length=1, max_length=1000)
+    stream: bool | None = False
+    stream_options: dict[str, Any] | None = None
+
+
+class ErrorBody(BaseModel):
+    """Why a request was refused, under every name that clients look for it."""
+
+    detail: str
+    message: str
+    error: str
+    error_type: str
+    field: str | None = None
+    request_id: str
+
+
+class OpenAIErrorBody(BaseModel):
+    """Why a chat request was refused, as OpenAI's clients read it."""
+
+    error: dict[str, Any]

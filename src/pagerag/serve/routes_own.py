@@ -1,0 +1,321 @@
+"""Our own API: promote, ask, explain, stores, weights."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import fields
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from starlette.responses import StreamingResponse
+
+from pagerag.explain import page, view
+from pagerag.pipeline import PageRAG, Result, Stage
+from pagerag.promotion import Promotion, Weights
+from pagerag.promotion.promoter import Promoter
+from pagerag.serve.body import read_model
+from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, PromoteRequest, Tuning
+from pagerag.serve.openapi import EVENTS, documented
+from pagerag.serve.problems import Problem, Unusable
+from pagerag.serve.service import Service, json_response
+from pagerag.serve.stores import promoter_of
+from pagerag.serve.streams import Streamed
+from pagerag.serve.uploads import indexed, safe_name
+
+__all__ = ["events", "router"]
+
+_EVENTS = {"text/event-stream": {"schema": EVENTS}}
+_ANY: dict[str, Any] = {"type": "object"}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def router(service: Service) -> APIRouter:
+    """Return the routes."""
+    routes = APIRouter(tags=["pagerag"])
+
+    @routes.post(
+        "/v1/promote",
+        **documented(
+            "promote",
+            summary="Promote a pool",
+            request=_ref("PromoteRequest"),
+            response=_ref("PromoteResponse"),
+        ),
+    )
+    async def promote(request: Request) -> Response:
+        """Select a small supported context from a pool of candidates; the whole trace comes back."""
+        asked = read_model(PromoteRequest, await service.body(request, service.promotions))
+        candidates = _pool(service, asked.candidates)
+        service.metrics.documents.observe(len(candidates))
+        with service.telemetry.span("promote", "RERANKER", request.headers) as span:
+            promotion = await service.promoting(request, _promote, service.promoter, asked, candidates)
+            span.question(asked.question)
+            span.set(reranker__top_k=promotion.k, metadata__state=promotion.state)
+            span.documents("reranker.output_documents", [(u.id, u.text, None) for u in promotion.context])
+        _count(service, request, promotion.state, len(candidates), asked.question)
+        return json_response(promotion.to_dict())
+
+    @routes.post(
+        "/v1/ask",
+        **documented(
+            "ask",
+            summary="Ask a store",
+            request=_ref("AskRequest"),
+            response=_ref("AskResponse"),
+            also=_EVENTS,
+        ),
+    )
+    async def ask(request: Request) -> Response:
+        """Answer a question from a store, with citations, verdict and evidence."""
+        asked = read_model(AskRequest, await service.body(request, service.asks))
+        held = service.stores.get(asked.store)
+        if asked.stream:
+            return events(
+                _told(service, request, asked, Streamed(service, held.pipeline, asked, asked.question))
+            )
+        with service.telemetry.span("ask", "CHAIN", request.headers) as span:
+            result = await service.asking(request, _ask, held.pipeline, asked)
+            _tell(span, result)
+        _count(service, request, result.state, len(result.pool), asked.question)
+        return json_response(result.to_dict(trace=asked.trace))
+
+    @routes.post(
+        "/v1/explain",
+        **documented(
+            "explain",
+            summary="Explain a selection",
+            request=_ref("ExplainRequest"),
+            response=_ANY,
+            also={
+                "text/html": {"schema": {"type": "string"}},
+                "image/svg+xml": {"schema": {"type": "string"}},
+            },
+        ),
+    )
+    async def explain(request: Request) -> Response:
+        """Return everything that the page draws: verdict, paths, steps, graph; or the page as one file."""
+        asked = read_model(ExplainRequest, await service.body(request, service.asks))
+        if asked.candidates is not None:
+            pool = _pool(service, asked.candidates)
+            shown = await service.promoting(request, _explain_pool, service, asked, pool)
+        else:
+            held = service.stores.get(asked.store)
+            shown = await service.asking(request, _explain_store, held.pipeline, asked)
+        _count(service, request, shown["state"], len(shown["candidates"]), asked.question)
+        if asked.format == "html":
+            headers = {"Content-Disposition": 'attachment; filename="pagerag-explanation.html"'}
+            return Response(page(shown), media_type="text/html; charset=utf-8", headers=headers)
+        if asked.format == "svg":
+            return Response(shown["picture_alone"], media_type="image/svg+xml")
+        del shown["picture_alone"]
+        return json_response(shown)
+
+    @routes.get(
+        "/v1/stores", **documented("stores", summary="The stores that are served", response=_ref("StoresOut"))
+    )
+    async def stores(request: Request) -> Response:
+        """Return what each store holds."""
+        described = await service.asking(request, lambda: [held.describe() for held in service.stores])
+        return json_response({"stores": described})
+
+    @routes.get("/v1/weights", **documented("weights", summary="The formula's weights", response=_ANY))
+    async def weights() -> Response:
+        """Return every weight of the formula: what it means, its bounds, and its value in each mode."""
+        return json_response({"weights": _weights()})
+
+    @routes.post(
+        "/v1/stores/{store}/files",
+        **documented(
+            "upload",
+            summary="Index files into a store",
+            request={
+                "type": "object",
+                "required": ["files"],
+                "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+            },
+            request_kind="multipart/form-data",
+            response=EVENTS,
+            kind="text/event-stream",
+        ),
+    )
+    async def upload(request: Request, store: str) -> Response:
+        """Write the files beside the store and index them; progress comes as server-sent events."""
+        held = service.stores.get(store)
+        if not service.settings.serve.uploads:
+            raise Problem(403, "no_uploads", "this server takes no files (setting serve.uploads)")
+        files = await _files(service, request)
+        service.note(request, files=len(files), bytes=sum(map(len, files.values())))
+        return events(_from_thread(indexed(held, files, service.settings)))
+
+    return routes
+
+
+# -- jobs, run in a thread
+
+
+def _promote(promoter: Promoter, asked: PromoteRequest, candidates: list[Any]) -> Promotion:
+    keywords: dict[str, Any] = {
+        "strategy": None if asked.weights else asked.strategy,
+        "max_tokens": asked.max_tokens,
+    }
+    return promoter_of(asked, promoter).promote(
+        asked.question,
+        candidates,
+        k=asked.k or 5,
+        mode=asked.mode or "document",
+        vector=asked.vector,
+        **keywords,
+    )
+
+
+def _ask(pipeline: Any, asked: AskRequest) -> Result:
+    made: PageRAG = pipeline(asked)
+    return made.ask(asked.question)
+
+
+def _explain_pool(service: Service, asked: ExplainRequest, candidates: list[Any]) -> dict[str, Any]:
+    told = PromoteRequest(question=asked.question, candidates=[], **_tuning(asked))
+    promotion = _promote(service.promoter, told, candidates)
+    answer = None
+    if asked.answer:
+        from pagerag.read.evidence import EvidenceReader
+
+        answer = EvidenceReader().read(
+            asked.question, promotion.core or promotion.context, state=promotion.state
+        )
+    units = tuple(promotion.core or promotion.context) if answer is not None else ()
+    return _shown(promotion, answer, units)
+
+
+def _explain_store(pipeline: Any, asked: ExplainRequest) -> dict[str, Any]:
+    made: PageRAG = pipeline(asked)
+    if not asked.answer:
+        _, promotion = made.gather(asked.question)
+        return _shown(promotion, None, ())
+    result = made.ask(asked.question)
+    return _shown(result.promotion, result.answer, result.units, timings=result.timings, found=result.found)
+
+
+def _shown(promotion: Promotion, answer: Any, units: Any, **more: Any) -> dict[str, Any]:
+    from pagerag.explain import paths_svg
+
+    shown = view(promotion, answer=answer, units=units, **more)
+    shown["picture_alone"] = paths_svg(promotion, answer, units, alone=True)
+    return shown
+
+
+def _tuning(asked: Tuning) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in Tuning.model_fields}
+
+
+# -- requests
+
+
+def _pool(service: Service, given: list[str | CandidateIn]) -> list[Any]:
+    """Return candidates as the library takes them; a long text without title is one unit all the same."""
+    characters = sum(len(item) if isinstance(item, str) else len(item.text) for item in given)
+    service.check_size(len(given), characters)
+    if not given:
+        raise Unusable(
+            "candidates is empty; there is nothing to promote", field="candidates", kind="EmptyPoolError"
+        )
+    return [item if isinstance(item, str) else item.model_dump(exclude_none=True) for item in given]
+
+
+async def _files(service: Service, request: Request) -> dict[str, bytes]:
+    """Return the uploaded files by safe name, within the limit of size."""
+    most = int(service.settings.serve.max_upload_mb * 2**20)
+    said = request.headers.get("content-length", "")
+    too_large = Problem(
+        413, "too_large", f"more than {most:,} bytes of files (setting serve.max_upload_mb)", "files"
+    )
+    if not said.isdecimal():
+        raise Problem(422, "InputError", "an upload must say its Content-Length", "files")
+    if int(said) > most:
+        raise too_large
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise Unusable("send files as multipart/form-data, each under the name 'files'", field="files")
+    try:
+        async with asyncio.timeout(service.settings.serve.ask_timeout), request.form(max_files=200) as form:
+            found = [item for item in form.getlist("files") if not isinstance(item, str)]
+            files = {safe_name(item.filename or ""): await item.read() for item in found}
+    except TimeoutError:
+        raise Problem(408, "slow_client", "the files did not arrive in time") from None
+    if not files:
+        raise Unusable("there is no file in the form; each goes under the name 'files'", field="files")
+    return files
+
+
+def _count(service: Service, request: Request, state: str, count: int, question: str) -> None:
+    service.metrics.states.labels(state).inc()
+    notes: dict[str, Any] = {"state": state, "candidates": count}
+    if service.settings.serve.log_text:
+        notes["question"] = question
+    service.note(request, **notes)
+
+
+def _tell(span: Any, result: Result) -> None:
+    span.question(result.question)
+    span.answer(result.statement)
+    span.set(metadata__state=result.state, metadata__sufficiency=float(result.promotion.sufficiency))
+    span.documents("retrieval.documents", [(u.id, u.text, u.score) for u in result.units])
+
+
+def _weights() -> list[dict[str, Any]]:
+    shipped = {mode: Weights.shipped(mode).to_dict() for mode in ("sentence", "paragraph", "document")}
+    return [
+        {
+            "name": item.name,
+            "about": item.metadata["doc"],
+            "low": item.metadata["low"],
+            "high": item.metadata["high"],
+            "values": {mode: values[item.name] for mode, values in shipped.items()},
+        }
+        for item in fields(Weights)
+    ]
+
+
+# -- server-sent events
+
+
+def events(items: AsyncIterator[dict[str, Any]]) -> Response:
+    """Return a stream of server-sent events; an item's ``event`` is the event's name."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        async for item in items:
+            name = item.get("event", "message")
+            body = orjson.dumps(
+                {k: v for k, v in item.items() if k != "event"}, option=orjson.OPT_SERIALIZE_NUMPY
+            )
+            yield b"event: %s\ndata: %s\n\n" % (name.encode(), body)
+
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+
+
+async def _from_thread(items: Iterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    """Yield what a blocking iterator yields, without blocking the loop."""
+    end = object()
+    while (item := await asyncio.to_thread(next, items, end)) is not end:
+        yield item  # type: ignore[misc]
+
+
+async def _told(
+    service: Service, request: Request, asked: AskRequest, stream: Streamed
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield a streamed answer as events."""
+    async for item in stream:
+        if isinstance(item, Problem):
+            yield {"event": "error", "error_type": item.kind, "message": item.message}
+        elif isinstance(item, Stage):
+            yield {"event": "stage", "name": item.name, "seconds": item.seconds, "detail": item.detail}
+        elif isinstance(item, str):
+            yield {"event": "words", "text": item}
+        else:
+            _count(service, request, item.state, len(item.pool), asked.question)
+            yield {"event": "result", **item.to_dict(trace=asked.trace)}

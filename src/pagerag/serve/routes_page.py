@@ -1,0 +1,70 @@
+"""The page, and what operators ask: health, readiness, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Response
+
+from pagerag.explain import app_page
+from pagerag.serve.openapi import documented
+from pagerag.serve.service import VERSION, Service, json_response
+
+__all__ = ["router"]
+
+
+def router(service: Service) -> APIRouter:
+    """Return the routes."""
+    routes = APIRouter(tags=["operation"])
+    html, policy = app_page()
+
+    @routes.get(
+        "/",
+        **documented(
+            "page", summary="The page", response={"type": "string"}, kind="text/html; charset=utf-8"
+        ),
+    )
+    async def page() -> Response:
+        """Return the page: one file that loads nothing from elsewhere."""
+        return Response(
+            html,
+            media_type="text/html; charset=utf-8",
+            headers={
+                "Content-Security-Policy": policy,
+                "Referrer-Policy": "no-referrer",
+                "X-Frame-Options": "DENY",
+                "Cache-Control": "no-cache",
+            },
+        )
+
+    @routes.get(
+        "/health", **documented("health", summary="Whether the process answers", response={"type": "object"})
+    )
+    async def health() -> Response:
+        """Say that the process answers; needs no key."""
+        return json_response({"status": "ok", "version": VERSION})
+
+    @routes.get("/ready", **documented("ready", summary="Whether it takes work", response={"type": "object"}))
+    async def ready() -> Response:
+        """Say whether the stores are open and the server is not stopping."""
+        if service.stopping or not service.ready:
+            return json_response({"status": "stopping" if service.stopping else "starting"}, 503)
+        return json_response({"status": "ready", "stores": len(service.stores)})
+
+    @routes.get(
+        "/metrics",
+        **documented(
+            "metrics",
+            summary="Prometheus metrics",
+            response={"type": "string"},
+            kind="text/plain; version=0.0.4; charset=utf-8",
+        ),
+    )
+    async def metrics() -> Response:
+        """Return counters and histograms in Prometheus' format."""
+        for gate in (service.promotions, service.asks):
+            service.metrics.inside.labels(gate.name).set(gate.inside)
+        text = await asyncio.to_thread(service.metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return routes

@@ -1,0 +1,172 @@
+"""The stores that a server holds open, each under a name."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pagerag.errors import EmptyPoolError, InputError, ReaderError, StoreError
+from pagerag.pipeline import PageRAG
+from pagerag.promotion import Promoter, Weights
+from pagerag.protocols import Reader
+from pagerag.serve.models import Tuning
+from pagerag.serve.problems import Problem
+from pagerag.settings import Settings
+from pagerag.store import local_folder, store_exists
+
+__all__ = ["Held", "Stores", "places_of"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
+
+
+def places_of(settings: Settings, given: list[str] | None = None) -> dict[str, str]:
+    """Return the stores to serve, by name: ``NAME=PATH`` or ``PATH`` each, else the settings'.
+
+    Where nothing names a store, ``store.path`` is served if it is there.
+    """
+    if given:
+        named = [item.split("=", 1) if "=" in item else [_name(item), item] for item in given]
+    elif settings.serve.stores:
+        named = [[name, str(path)] for name, path in settings.serve.stores.items()]
+    else:
+        path = settings.store.path
+        told = settings.origin("store.path") != "default"
+        named = [[_name(path), path]] if told or "://" in path or Path(path).exists() else []
+    places: dict[str, str] = {}
+    for name, path in named:
+        if not _NAME.fullmatch(name) or not path:
+            raise InputError(f"{name!r} cannot be the name of a store: letters, digits, '.', '_' and '-'")
+        if name in places:
+            raise InputError(f"two stores are called {name!r}; name them: --store NAME=PATH")
+        places[name] = path
+    return places
+
+
+def _name(path: str) -> str:
+    last = PurePosixPath(path.rstrip("/")).name
+    return re.sub(r"[^A-Za-z0-9._\-]+", "-", last).strip("-.") or "store"
+
+
+class Held:
+    """One store, opened when it is there. The store itself follows what others write into it."""
+
+    def __init__(self, name: str, path: str, settings: Settings, reader: Reader | None) -> None:
+        self.name, self.path, self.settings = name, path, settings
+        self._reader = reader
+        self._pipeline: PageRAG | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to open."""
+        folder = local_folder(self.path)
+        return self._pipeline is not None or folder is None or store_exists(folder)
+
+    def pipeline(self, tuning: Tuning | None = None) -> PageRAG:
+        """Return the pipeline over the store, changed as a request asks."""
+        with self._lock:
+            if self._pipeline is None:
+                if not self.exists:
+                    raise StoreError(
+                        f"the store {self.name!r} is empty; upload files, or fill it with: pagerag index"
+                    )
+                self._pipeline = PageRAG.open(self.path, self.settings, reader=self._reader)
+            pipeline = self._pipeline
+        return pipeline if tuning is None or not tuning.changes else _changed(pipeline, tuning)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the store holds, for ``GET /v1/stores``."""
+        if not self.exists:
+            return {
+                "name": self.name,
+                "ready": False,
+                "units": 0,
+                "documents": 0,
+                "files": 0,
+                "encoder": None,
+            }
+        pipeline = self.pipeline()
+        stats = pipeline.store.stats() if pipeline.store is not None else None
+        return {
+            "name": self.name,
+            "ready": True,
+            "units": stats.units if stats is not None else 0,
+            "documents": stats.documents if stats is not None else 0,
+            "files": stats.files if stats is not None else 0,
+            "encoder": pipeline.encoder.name if pipeline.encoder is not None else None,
+            "reader": pipeline.reader.name,
+            "k": pipeline.k,
+            "pool": pipeline.pool,
+            "mode": pipeline.mode,
+        }
+
+
+def promoter_of(tuning: Tuning, default: Promoter) -> Promoter:
+    """Return the promoter for a request: the shared one, or one with the weights that it names."""
+    if not tuning.weights:
+        return default
+    if tuning.strategy == "learned":
+        raise InputError("weights belong to the formula; leave strategy out, or set it to 'formula'")
+    mode = tuning.mode or "document"
+    unknown = sorted(set(tuning.weights) - set(Weights.shipped(mode).to_dict()))
+    if unknown:
+        raise InputError(f"there is no weight {unknown[0]!r}; GET /v1/weights lists them")
+    return Promoter(weights=Weights.shipped(mode).but(**tuning.weights))
+
+
+def _changed(pipeline: PageRAG, tuning: Tuning) -> PageRAG:
+    strategy = tuning.strategy if tuning.strategy is not None else pipeline.strategy
+    return PageRAG(
+        store=pipeline.store,
+        retriever=pipeline.retriever,
+        promoter=promoter_of(tuning, pipeline.promoter),
+        reader=pipeline.reader,
+        encoder=pipeline.encoder,
+        k=tuning.k or pipeline.k,
+        pool=tuning.pool or pipeline.pool,
+        mode=tuning.mode or pipeline.mode,
+        strategy=None if tuning.weights else strategy,
+        max_tokens=tuning.max_tokens or pipeline.max_tokens,
+        units=tuning.units or pipeline.units,
+    )
+
+
+class Stores:
+    """All stores of a server, by name."""
+
+    def __init__(self, places: Mapping[str, str], settings: Settings) -> None:
+        reader: Reader | None = None
+        if places:
+            from pagerag.read import reader as make_reader
+
+            reader = make_reader(settings.read.reader, settings)  # one for all stores: it may hold a model
+        self._held = {name: Held(name, path, settings, reader) for name, path in places.items()}
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter(self._held.values())
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, name: str | None) -> Held:
+        """Return the store of this name; without a name, the only one or the first."""
+        if not self._held:
+            raise Problem(404, "no_store", "this server serves no store; start it with --store PATH", "store")
+        if name is None:
+            return next(iter(self._held.values()))
+        if name not in self._held:
+            known = ", ".join(self._held)
+            raise Problem(404, "no_store", f"there is no store {name!r}; there are: {known}", "store")
+        return self._held[name]
+
+    def open(self) -> None:
+        """Open every store that is there and ask it something, so that no question waits for models."""
+        for held in self:
+            if held.exists:
+                try:
+                    held.pipeline().ask("What is this about?")
+                except (EmptyPoolError, ReaderError):
+                    continue  # an empty store; an endpoint that does not answer yet

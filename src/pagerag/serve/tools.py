@@ -1,0 +1,237 @@
+"""Tools for assistants that speak the Model Context Protocol: select evidence, ask, search."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import BaseModel, Field
+
+from pagerag import __version__
+from pagerag.errors import PageRAGError
+from pagerag.explain.verdict import verdict
+from pagerag.promotion import Promotion
+from pagerag.serve.documents import read_document
+from pagerag.serve.keys import Keys
+from pagerag.serve.operation import Operation
+from pagerag.serve.problems import Problem
+from pagerag.serve.ranking import promote_documents
+from pagerag.serve.service import Service
+from pagerag.settings import Settings
+
+__all__ = ["McpApp", "http_app", "mcp_server"]
+
+T = TypeVar("T")
+_INSTRUCTIONS = (
+    "Use select_evidence before answering from passages that you already have: it keeps the few that "
+    "together support an answer and says whether they are enough. Use ask or search for the user's own "
+    "documents. When state is 'insufficient', say that the documents do not tell."
+)
+
+Question = Annotated[str, Field(min_length=1, max_length=4000, description="The question, in full words.")]
+StoreName = Annotated[str | None, Field(description="Which store; leave out for the first one.")]
+Count = Annotated[int, Field(ge=1, le=50, description="How many passages at most.")]
+
+
+class Passage(BaseModel):
+    """A passage with its title."""
+
+    text: str
+    title: str | None = None
+
+
+class Selected(BaseModel):
+    """One passage that was chosen."""
+
+    number: int
+    index: int | None = Field(description="Its place in the list that was given, from 0.")
+    id: str
+    title: str | None
+    text: str
+    role: str = Field(description="core: needed; fill: only because there was room.")
+    score: float
+    why: list[str]
+
+
+class Selection(BaseModel):
+    """What supports an answer, and whether it is enough."""
+
+    state: str = Field(description="enough, ambiguous or insufficient.")
+    sufficiency: float
+    verdict: str
+    missing: list[str]
+    passages: list[Selected]
+
+
+class Source(BaseModel):
+    """A place that an answer cites."""
+
+    number: int
+    title: str | None
+    quote: str | None
+    path: str | None
+    page: int | None
+
+
+class Answered(BaseModel):
+    """An answer from a store."""
+
+    answer: str
+    statement: str = Field(description="The answer with its doubts, to be shown as it is.")
+    state: str
+    sufficiency: float
+    sources: list[Source]
+    passages: list[Selected]
+
+
+def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer, Service]:
+    """Return a server with the three tools over the stores, and the service behind it."""
+    service = Service.make(settings, dict(places))
+    server = MCPServer(
+        "pagerag",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        log_level="WARNING",
+        title="Evidence promotion",
+    )
+    opened = asyncio.Lock()
+
+    async def ready() -> None:
+        async with opened:
+            if not service.ready:
+                await asyncio.to_thread(service.open)
+
+    @server.tool(title="Select the passages that together support an answer")
+    async def select_evidence(question: Question, passages: list[str | Passage], k: Count = 5) -> Selection:
+        """Keep the few of given passages that together support an answer, and say if they suffice."""
+        given = [
+            read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
+        ]
+        service.check_size(len(given), sum(len(document.whole) for document in given), "passages")
+        told = [(n, document) for n, document in enumerate(given) if document.text.strip()]
+        if not told:
+            raise ToolError("passages holds no text; give the passages to choose from")
+        promotion = await _run(
+            service, promote_documents, service.promoter, question, [document for _, document in told], k
+        )
+        return _selection(promotion, {str(place): n for place, (n, _) in enumerate(told)})
+
+    @server.tool(title="Ask the user's documents")
+    async def ask(question: Question, store: StoreName = None) -> Answered:
+        """Answer a question from the user's documents, with citations and a verdict on the evidence."""
+        await ready()
+        held = _refusing(lambda: service.stores.get(store))
+        result = await _run(service, lambda: held.pipeline().ask(question), slow=True)
+        sources = []
+        for citation in result.citations:
+            place = result.place(citation)
+            title = result.units[citation.number - 1].title
+            sources.append(
+                Source(
+                    number=citation.number,
+                    title=title,
+                    quote=citation.quote,
+                    path=place.path,
+                    page=place.page,
+                )
+            )
+        chosen = _selection(result.promotion, {})
+        return Answered(
+            answer=result.text,
+            statement=result.statement,
+            state=result.state,
+            sufficiency=float(result.promotion.sufficiency),
+            sources=sources,
+            passages=chosen.passages,
+        )
+
+    @server.tool(title="Search the user's documents for evidence")
+    async def search(question: Question, store: StoreName = None, k: Count = 5) -> Selection:
+        """Search the user's documents, following up names, and keep the passages that support an answer."""
+        from pagerag.serve.models import Tuning
+
+        await ready()
+        held = _refusing(lambda: service.stores.get(store))
+        _, promotion = await _run(service, lambda: held.pipeline(Tuning(k=k)).gather(question), slow=True)
+        return _selection(promotion, {})
+
+    return server, service
+
+
+def _refusing(job: Callable[[], T]) -> T:
+    try:
+        return job()
+    except Problem as problem:
+        raise ToolError(problem.message) from problem
+
+
+async def _run(service: Service, job: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
+    """Run a job within the server's bounds; what goes wrong is told to the assistant in words."""
+    serve = service.settings.serve
+    gate = service.asks if slow else service.promotions
+    seconds, setting = (serve.ask_timeout, "serve.ask_timeout") if slow else (serve.timeout, "serve.timeout")
+    try:
+        result, _ = await gate.run(job, *arguments, seconds=seconds, setting=setting)
+    except (PageRAGError, Problem) as problem:
+        raise ToolError(str(problem)) from problem
+    return result
+
+
+def _selection(promotion: Promotion, places: Mapping[str, int]) -> Selection:
+    told = verdict(promotion)
+    core = set(promotion.core_places)
+    return Selection(
+        state=promotion.state,
+        sufficiency=round(float(promotion.sufficiency), 4),
+        verdict=told.words,
+        missing=list(told.missing),
+        passages=[
+            Selected(
+                number=number,
+                index=places.get(promotion.pool[place].id),
+                id=promotion.pool[place].id,
+                title=promotion.pool[place].title,
+                text=promotion.pool[place].text,
+                role="core" if place in core else "fill",
+                score=round(float(promotion.scores[place]), 4),
+                why=list(promotion.why(place)),
+            )
+            for number, place in enumerate(promotion.context_places, 1)
+        ],
+    )
+
+
+class McpApp(Operation):
+    """The tools over streamable HTTP, behind the same keys, logs and metrics as the server."""
+
+    def __init__(self, inner: Any, service: Service, keys: Keys) -> None:
+        super().__init__(inner, keys=keys, metrics=service.metrics)
+        self.service = service
+
+    def stop(self) -> None:
+        """Begin the drain."""
+        self.stopping = self.service.stopping = True
+
+
+def http_app(settings: Settings, places: Mapping[str, str]) -> McpApp:
+    """Return the tools as an ASGI application at ``/mcp``."""
+    server, service = mcp_server(settings, places)
+    named = [name.strip() for name in settings.serve.hosts.split(",") if name.strip()]
+    local = ["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"]
+    guarded = not settings.serve.api_key_file and "*" not in named
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=guarded,
+        allowed_hosts=[*local, *named, *(f"{name}:*" for name in named)],
+        allowed_origins=[f"http://{host}" for host in local],
+    )
+    inner = server.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=int(settings.serve.max_body_mb * 2**20),
+        transport_security=security,
+    )
+    return McpApp(inner, service, Keys(settings.serve.api_key_file))

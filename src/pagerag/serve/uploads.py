@@ -1,0 +1,96 @@
+"""Files from the page into a store: checked, written beside the store, indexed by ``pagerag.ingest``."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from pagerag._files import write_atomic
+from pagerag.errors import InputError, PageRAGError, StoreError
+from pagerag.ingest import FORMATS, Event, IngestSettings, index_paths
+from pagerag.serve.problems import Unusable
+from pagerag.serve.stores import Held
+from pagerag.settings import Settings
+
+__all__ = ["folder_of", "indexed", "safe_name"]
+
+_ODD = re.compile(r"[\x00-\x1f\x7f<>:\"|?*]+")
+_LONGEST = 150
+_END = object()
+_WRITERS: dict[str, threading.Lock] = {}
+_WRITERS_LOCK = threading.Lock()
+
+
+def safe_name(given: str) -> str:
+    """Return a file name that stays inside its folder and has a known format."""
+    name = PurePosixPath(PureWindowsPath(given).name).name
+    name = _ODD.sub("_", name).strip().lstrip(".")
+    suffixes = sorted({suffix for known in FORMATS for suffix in known.suffixes})
+    if not name or Path(name).suffix.lower() not in suffixes:
+        raise Unusable(f"{given[:80]!r} has no known format; known are: {' '.join(suffixes)}", field="files")
+    if len(name.encode()) > _LONGEST:
+        raise Unusable(f"the name {name[:40]!r}… is too long; {_LONGEST} bytes are the limit", field="files")
+    return name
+
+
+def folder_of(held: Held) -> Path:
+    """Return the folder of a store's uploaded files: beside it, where the next ``index`` finds them."""
+    if "://" in held.path:
+        raise StoreError(f"the store {held.name!r} is not on this machine; index into it with: pagerag index")
+    return Path(f"{held.path.rstrip('/')}.files")
+
+
+def indexed(held: Held, files: Mapping[str, bytes], settings: Settings) -> Iterator[dict[str, Any]]:
+    """Index ``files`` and yield what happens: progress, each file as it is on disk, then the report.
+
+    The work goes on in a thread of its own to its end, whether or not somebody listens.
+    """
+    news: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    worker = threading.Thread(target=_index, args=(held, files, settings, news.put), name="pagerag-index")
+    worker.start()
+    while (item := news.get()) is not _END:
+        yield item
+
+
+def _index(held: Held, files: Mapping[str, bytes], settings: Settings, tell: Callable[[Any], None]) -> None:
+    def heard(event: Event) -> None:
+        told = {"kind": event.kind, "path": event.path, "units": event.units, "message": event.message}
+        tell({"event": "progress", **told, "done": event.done, "total": event.total})
+
+    with _WRITERS_LOCK:
+        lock = _WRITERS.setdefault(held.path, threading.Lock())
+    try:
+        with lock:  # one run at a time in this process; the store's own lock covers the others
+            folder = folder_of(held)
+            folder.mkdir(parents=True, exist_ok=True)
+            paths = []
+            for name, content in files.items():
+                write_atomic(folder / name, content)
+                paths.append(folder / name)
+            with _opened_for_writing(held, settings) as store:
+                report = index_paths(paths, store, IngestSettings(base=str(folder)), listener=heard)
+            tell({"event": "report", **report.to_dict(), "store": held.describe()})
+    except PageRAGError as problem:
+        tell({"event": "error", "error_type": type(problem).__name__, "message": str(problem)})
+    except OSError as problem:
+        tell({"event": "error", "error_type": "StoreError", "message": f"cannot write: {problem.strerror}"})
+    finally:
+        tell(_END)
+
+
+def _opened_for_writing(held: Held, settings: Settings) -> Any:
+    """Return the store opened with its own encoder; a new one gets the setting's."""
+    from pagerag.retrieve import encoder
+    from pagerag.store import open_store
+
+    name = settings.store.encoder
+    if held.exists:
+        pipeline = held.pipeline()
+        if pipeline.encoder is None:
+            raise InputError(f"the store {held.name!r} has no encoder; files cannot be indexed into it")
+        return open_store(held.path, pipeline.encoder)
+    return open_store(held.path, encoder(name or "wordllama"), create=True)

@@ -1,0 +1,89 @@
+"""The data that pages draw: a verdict that agrees with itself, reasons that differ, steps that end in the core."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from pagerag import Answer, Candidate, Citation, promote
+from pagerag.explain import page, paths_svg, view
+from pagerag.explain.verdict import verdict
+
+QUESTION = "Which city was the composer of Interstellar born in?"
+POOL = [
+    Candidate(
+        "n", "Nolan is a director. He directed Interstellar and grew up in London.", title="Christopher Nolan"
+    ),
+    Candidate(
+        "i", "Interstellar is a film of 2014. Its score was composed by Hans Zimmer.", title="Interstellar"
+    ),
+    Candidate("s", "The Seine is a river in France. It flows through the city of Paris.", title="Seine"),
+    Candidate(
+        "z", "Hans Zimmer is a German composer. He was born in the city of Frankfurt.", title="Hans Zimmer"
+    ),
+    Candidate("g", "Gravity is a film of 2013 that is set in space.", title="Gravity"),
+]
+
+
+@pytest.fixture(params=["learned", "formula"])
+def promotion(request):
+    return promote(QUESTION, POOL, k=3, mode="document", strategy=request.param)
+
+
+def test_the_verdict_never_contradicts_the_answer(promotion):
+    silent = verdict(promotion, Answer("", abstained=True, reader="r"))
+    assert silent.tone != "good"
+    assert "enough evidence" not in silent.label or silent.label.startswith("not")
+    spoken = verdict(promotion, Answer("Frankfurt", reader="r"))
+    assert (spoken.tone == "good") == (promotion.state == "enough")
+
+
+def test_what_is_missing_is_named():
+    lacking = verdict(promote("Who painted the ceiling of Xanadu Palace?", POOL, k=3, mode="document"))
+    assert lacking.tone == "bad"
+    assert any("Xanadu" in line for line in lacking.missing)
+
+
+def test_the_steps_end_in_the_core(promotion):
+    steps = view(promotion)["steps"]
+    kept = [step for step in steps if step["verdict"] in {"kept", "patience"}]
+    assert set(kept[-1]["selected"]) == {unit.id for unit in promotion.core}
+    assert all(step["reason"] for step in steps)
+
+
+def test_rejections_give_reasons_of_their_own():
+    shown = view(promote(QUESTION, POOL, k=2, mode="document"))
+    reasons = {path["reason"] for path in shown["paths"] if path["verdict"] != "kept"}
+    assert len(reasons) > 1
+    assert any("Christopher Nolan" in reason for reason in reasons)
+
+
+def test_the_argument_begins_with_what_the_question_names():
+    shown = view(promote(QUESTION, POOL, k=2, mode="document"))
+    assert shown["argument"]["units"][0] == "i"
+    assert shown["argument"]["units"][-1] == "z"
+
+
+def test_titles_are_whole_in_the_picture(promotion):
+    long = "Alternatives, Interpretations and Consequences of the Treaty"
+    pool = [*POOL[:1], Candidate("i", POOL[1].text, title=long), *POOL[2:]]
+    drawn = paths_svg(promote(QUESTION, pool, k=3, mode="document"), alone=True)
+    tree = ET.fromstring(drawn)  # noqa: S314 - our own picture
+    words = " ".join("".join(text.itertext()) for text in tree.iter() if text.tag.endswith("tspan"))
+    assert long in words
+
+
+def test_the_page_is_whole_and_its_data_is_the_view():
+    promotion = promote(QUESTION, POOL, k=2, mode="document")
+    unit = promotion.context[-1]
+    start = unit.text.find("Frankfurt")
+    answer = Answer("Frankfurt", (Citation(2, unit.id, start, start + 9, "Frankfurt"),), reader="r")
+    shown = view(promotion, answer=answer, units=promotion.context)
+    text = page(shown)
+    data = text.split('id="view">', 1)[1].split("</script>", 1)[0]
+    assert json.loads(data) == json.loads(json.dumps(shown))
+    (mark,) = next(row for row in shown["candidates"] if row["id"] == unit.id)["marks"]
+    assert unit.text[mark["start"] : mark["end"]] == "Frankfurt"
+    assert unit.text[mark["from"] : mark["to"]].startswith("He was born")
