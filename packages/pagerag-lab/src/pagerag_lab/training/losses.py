@@ -13,6 +13,8 @@ from pagerag_lab.training.network import ANSWER_MARK, ANSWER_TOKEN, END, START, 
 
 __all__ = ["LossWeights", "total_loss", "unit_logits"]
 
+UNITS_SCALE = 3.0
+
 
 @dataclass(frozen=True)
 class LossWeights:
@@ -54,11 +56,11 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
             continue
         label = getattr(batch, name)
         logits = unit_logits(tokens, batch, mark, token)
-        each_unit = (
-            functional.binary_cross_entropy_with_logits(logits, label, reduction="none") * batch.unit_mask
-        )
-        # Summed over a pool, scaled by its gold: a long pool must not make its few gold units cheap.
-        per_pool = each_unit.sum(1) / label.sum(1).clamp(min=2)
+        counted = batch.unit_mask if name == "support" else batch.unit_mask * batch.bearing_mask
+        each_unit = functional.binary_cross_entropy_with_logits(logits, label, reduction="none") * counted
+        # Summed over a pool and divided by the same number for all: a weight that depended on how many units are
+        # gold would bend the probabilities.
+        per_pool = each_unit.sum(1) / UNITS_SCALE
         loss = loss + weight * (per_pool * batch.support_weight).mean()
         if name == "support" and weights.listwise:
             logp = logits.masked_fill(batch.unit_mask == 0, -1e4).log_softmax(1)

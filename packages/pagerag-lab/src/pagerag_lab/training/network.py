@@ -24,6 +24,7 @@ from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
 __all__ = ["KINDS", "Network", "load_base"]
 
 KINDS = ("span", "yes", "no", "none")
+WORDS = "embeddings.word_embeddings.weight"
 START, END, SUPPORT_MARK, SUPPORT_TOKEN, ANSWER_MARK, ANSWER_TOKEN = range(6)
 AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6))
 """Which channels of the token head are read at a unit's marker alone."""
@@ -208,7 +209,7 @@ def load_base(
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
     network = Network(layers=count, dropout=dropout, frame=frame, local=local, marked=marked)
     state: dict[str, Any] = network.state_dict()
-    words = raw["embeddings.word_embeddings.weight"].clone()
+    words = raw[WORDS].clone() if WORDS in raw else raw[f"{WORDS}.int8"] * raw[f"{WORDS}.scale"]
     words[MARKER] = words[SEP]
     places = raw["embeddings.position_embeddings.weight"]
     state["words.weight"] = words

@@ -31,7 +31,7 @@ def main() -> None:
 
 def _calibrate(network: Network, task: Task, fold: int, path: Path) -> None:
     corpus, device = task.corpus, torch.device(task.options.device)
-    rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.id) == fold]
+    rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.base, task.chosen.folds) == fold]
     tokenizer = tokenizer_at(task.base / "tokenizer.json")
     figures = score.answers(network, corpus, rows, tokenizer, device)
     log(json.dumps({"held out": figures}))

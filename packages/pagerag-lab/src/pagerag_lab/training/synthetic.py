@@ -74,6 +74,7 @@ def steps(musique: Iterable[Example]) -> list[Example]:
                         units,
                         (step["answer"],),
                         kind_of(step["answer"]),
+                        base=example.base,
                     )
                 )
     return found
@@ -98,7 +99,15 @@ def wiki_steps(wiki: Iterable[Example]) -> list[Example]:
             if any(u.support for u in units):
                 question = f"What is the {relation} of {head}?"
                 found.append(
-                    Example(f"{example.id}~{n}", "wiki_step", question, units, (tail,), kind_of(tail))
+                    Example(
+                        f"{example.id}~{n}",
+                        "wiki_step",
+                        question,
+                        units,
+                        (tail,),
+                        kind_of(tail),
+                        base=example.base,
+                    )
                 )
     return found
 
