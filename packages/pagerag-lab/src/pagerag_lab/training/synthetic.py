@@ -63,7 +63,7 @@ def steps(musique: Iterable[Example]) -> list[Example]:
             for i, earlier in enumerate(answers):
                 text = text.replace(f"#{i + 1}", earlier)
             answers.append(step["answer"])
-            gold = str(step["paragraph_support_idx"])
+            gold = f"p{step['paragraph_support_idx']}"
             units = tuple(replace(u, support=u.id == gold) for u in example.units)
             for form, question in enumerate(_triple_forms(text)):
                 found.append(

@@ -6,7 +6,7 @@
 
 The first trains: one process for each run, all at once on one device. ``--pack`` writes what is to be carried away into
 files of at most 15 MiB: the averaged network in float16, the held-out results and the logs (with ``--folds`` instead the
-networks that held a fold out, as int8 files). ``--unpack`` puts such parts together again.
+networks that held a fold out, as int8 files). ``--unpack`` puts such parts together again and writes the model's file.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from safetensors.torch import load_file, save_file
 
 from pagerag_lab.training.common import Setting, log, new_network, setting, soup
 from pagerag_lab.training.export import export
+from pagerag_lab.training.network import Network
+from pagerag_lab.training.stages import finish
 
 __all__ = ["main"]
 
@@ -48,6 +50,16 @@ def main() -> None:
     folder = options.out / chosen.name
     if options.unpack is not None:
         unpack(options.unpack, folder)
+        averaged = folder / "averaged.safetensors"
+        if averaged.exists():
+            network = Network(
+                layers=chosen.plan.layers or 6,
+                frame=chosen.plan.frame,
+                local=chosen.plan.local,
+                marked=chosen.plan.marked,
+            ).eval()
+            network.load_state_dict({k: v.to(torch.float32) for k, v in load_file(averaged).items()})
+            finish(network, folder, options.model)
     elif options.pack is not None:
         options.pack.mkdir(parents=True, exist_ok=True)
         (pack_folds if options.folds else pack_results)(folder, chosen, options.pack, rest)
@@ -62,7 +74,9 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
     until = began + 60 * options.minutes - CLOSING
     held = range(chosen.folds) if options.model == "support" else [0]
     stages = [["pretrain"]]
-    stages += [[*(f"fold{fold}-{seed}" for seed in chosen.fold_seeds), f"fold{fold}"] for fold in held]
+    for fold in held:
+        stages += [[f"fold{fold}-{seed}"] for seed in chosen.fold_seeds]
+        stages[-1].append(f"fold{fold}")
     stages += [[f"seed{seed}"] for seed in chosen.seeds]
     running = {}
     for names in stages:
@@ -133,11 +147,6 @@ def unpack(parts: Path, folder: Path) -> None:
         elif number == "00":
             pieces = sorted(parts.glob(f"{name}.[0-9][0-9]"))
             (folder / name).write_bytes(b"".join(piece.read_bytes() for piece in pieces))
-    averaged = folder / "averaged.safetensors"
-    if averaged.exists():
-        # What ``finish`` looks for: the average stands for the runs that it was made of.
-        state = {k: v.to(torch.float32) for k, v in load_file(averaged).items()}
-        save_file(state, folder / "seed0.safetensors")
 
 
 if __name__ == "__main__":
