@@ -115,7 +115,5 @@ def pool_units(
     cap = reading.cap([len(body.ids) for body in bodies], [len(title) for title in shown])
     worth = question_worth(asked, bodies)
     order = sorted(range(len(bodies)), key=lambda i: (shown[i], positions[i], bodies[i].ids[:cap]))
-    units = [
-        TokenUnit(documents[i], positions[i], shown[i], excerpt(bodies[i], worth, cap)) for i in order
-    ]
+    units = [TokenUnit(documents[i], positions[i], shown[i], excerpt(bodies[i], worth, cap)) for i in order]
     return units, order

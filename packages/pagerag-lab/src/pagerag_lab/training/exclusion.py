@@ -47,7 +47,9 @@ class Exclusion:
                 self.passages |= runs(paragraph["paragraph_text"])
         for name in ("hotpotqa", "2wikimultihopqa"):
             self.questions |= {plain(row["question"]) for row in read_json(data / name / "dev.json")}
-        self.questions |= {plain(row["question"]) for row in read_lines(data / "2wikimultihopqa/open_dev.jsonl")}
+        self.questions |= {
+            plain(row["question"]) for row in read_lines(data / "2wikimultihopqa/open_dev.jsonl")
+        }
         files = [*(data / "wide/dev").glob("*.jsonl.gz"), *(data / "documents/dev").glob("*/questions.jsonl")]
         for path in files:
             rows = read_lines(path.with_suffix("") if path.suffix == ".gz" else path)

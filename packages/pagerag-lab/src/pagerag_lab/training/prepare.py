@@ -29,7 +29,8 @@ SCRIPT = """\
 set -uo pipefail
 cd "$(dirname "${{BASH_SOURCE[0]}}")"
 export PYTHONPATH="$PWD/code" PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 TOKENIZERS_PARALLELISM=false
-together() {{ python -m pagerag_lab.training.together {model} --config {model}.toml --out "$RUNS" --base base "$@"; }}
+PYTHON="${{PYTHON:-$(command -v python || command -v python3)}}"
+together() {{ "$PYTHON" -m pagerag_lab.training.together {model} --config {model}.toml --out "$RUNS" --base base "$@"; }}
 RUNS="${{RUNS:-/tmp/pagerag-runs}}"
 {lines}
 """
@@ -37,7 +38,9 @@ RUNS="${{RUNS:-/tmp/pagerag-runs}}"
 
 def main() -> None:
     """Write the folder."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=["support", "reader"])
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)

@@ -143,7 +143,9 @@ def pool_figures(rows: Sequence[Row], signals: Sequence[np.ndarray]) -> dict[str
     figures: dict[str, float] = {}
     for name, values in told.items():
         means = 100 * np.mean(values, axis=0)
-        figures |= {f"{name} {k}": round(float(v), 1) for k, v in zip(("F1", "R@5", "P@1"), means, strict=True)}
+        figures |= {
+            f"{name} {k}": round(float(v), 1) for k, v in zip(("F1", "R@5", "P@1"), means, strict=True)
+        }
     for name, pairs in every.items():
         p, y = (np.concatenate(part) for part in zip(*pairs, strict=True))
         figures[f"{name} ECE"] = round(expected_error(p, y.astype(float)), 4)

@@ -37,7 +37,9 @@ CLOSING = 50.0
 
 def main() -> None:
     """Train, pack or unpack."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=["support", "reader"])
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs")
@@ -80,7 +82,13 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
     stages += [[f"seed{seed}"] for seed in chosen.seeds]
     running = {}
     for names in stages:
-        command = [sys.executable, "-m", f"pagerag_lab.training.{options.model}", "--config", str(options.config)]
+        command = [
+            sys.executable,
+            "-m",
+            f"pagerag_lab.training.{options.model}",
+            "--config",
+            str(options.config),
+        ]
         command += ["--out", str(options.out), "--minutes", str(PRETRAIN * options.minutes)]
         command += ["--until", str(until), *rest, *(f"--stage={name}" for name in names)]
         with (folder / f"{names[0]}.log").open("w", encoding="utf-8") as file:
@@ -115,7 +123,9 @@ def pack_results(folder: Path, chosen: Setting, target: Path, rest: list[str]) -
     cut(whole, target)
     for path in [*folder.glob("oof-*.npz"), *folder.glob("calibration*.json")]:
         shutil.copyfile(path, target / path.name)
-    logs = "".join(f"== {path.name}\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*.log")))
+    logs = "".join(
+        f"== {path.name}\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*.log"))
+    )
     (target / "logs.txt").write_text(logs, encoding="utf-8")
 
 
