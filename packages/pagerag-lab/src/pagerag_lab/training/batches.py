@@ -331,6 +331,7 @@ def _places(
 
 def collate(items: list[Item]) -> Batch:
     """Pad to a multiple of 8 tokens."""
+    items = [item for item in items if item.markers] or list(items)  # a pool may be left without a unit
     size = len(items)
     length = -(-max(len(i.ids) for i in items) // 8) * 8
     units = max(len(i.markers) for i in items)
@@ -343,7 +344,8 @@ def collate(items: list[Item]) -> Batch:
         ids[n, : len(item.ids)], types[n, : len(item.ids)] = item.ids, item.types
         count = len(item.markers)
         marks[n, :count] = item.markers
-        starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
+        if count:  # a question whose answer stands nowhere has no span
+            starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
         support[n, :count], mask[n, :count] = item.support, 1
         bearing[n, :count] = np.maximum(item.bearing, 0)
         told[n, :count] = np.array(item.bearing) != BEARING_UNKNOWN
