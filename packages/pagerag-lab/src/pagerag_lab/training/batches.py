@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -23,14 +23,21 @@ __all__ = [
     "Stream",
     "collate",
     "dressed",
+    "passage_units",
+    "passages",
     "pool",
     "reader_context",
     "show",
+    "show_passages",
     "show_pool",
 ]
 
 KIND_LABEL = {"span": 0, "yes": 1, "no": 2, "none": 3, "unknown": -100}
 MAX_PAIRS = 16
+MAX_PARTS = 4
+"""Parts of an answer that are told apart."""
+PASSAGE_CAP = 320
+"""Tokens that a reader sees of a passage of a document."""
 FUNCTION_WORDS = frozenset(
     (
         1996,
@@ -73,6 +80,8 @@ class Item:
     weight: float
     support_weight: float
     """How much the units' labels count; a bearing of -1 does not count."""
+    parts: list[int] = field(default_factory=list)
+    """Which part of the answer each of ``pairs`` is; without it all are places of one."""
 
 
 @dataclass(slots=True)
@@ -90,6 +99,7 @@ class Batch:
     bearing_mask: Tensor
     pairs: Tensor
     pair_mask: Tensor
+    pair_parts: Tensor
     kind: Tensor
     weight: Tensor
     support_weight: Tensor
@@ -138,6 +148,34 @@ def reader_context(row: Row, rng: random.Random) -> list[int]:
     else:
         chosen = gold + _near(others, 12, rng)
     chosen = list(dict.fromkeys(chosen)) or others[:size]
+    rng.shuffle(chosen)
+    return chosen
+
+
+def passages(row: Row, rng: random.Random) -> list[int]:
+    """What a reader may be given of a retriever's pool: the first few, gold among them, part of it, or no gold at all."""
+    hidden = set(row.hidden)
+    every = [i for i in range(len(row.texts)) if i not in hidden]
+    gold = [i for i in every if row.support[i]]
+    others = [i for i in every if not row.support[i]]
+    size = rng.choice((2, 3, 4, 5, 5, 5, 5, 6))
+    draw = rng.random()
+    if not gold:
+        chosen = every[:size] if draw < 0.6 else _near(others, size, rng)
+    elif draw < 0.12:
+        chosen = gold
+    elif draw < 0.62:
+        chosen = gold + _near(others, size - len(gold), rng)
+    elif draw < 0.74:
+        chosen = gold + others[: max(0, size - len(gold))]
+    elif draw < 0.82 and len(gold) > 1:
+        kept = rng.sample(gold, rng.randint(1, len(gold) - 1))
+        chosen = kept + _near(others, size - len(kept), rng)
+    elif draw < 0.90:
+        chosen = every[:size]
+    else:
+        chosen = others[:size] if draw < 0.95 else _near(others, size, rng)
+    chosen = list(dict.fromkeys(chosen)) or every[:size]
     rng.shuffle(chosen)
     return chosen
 
@@ -252,6 +290,79 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
     )
 
 
+def passage_units(corpus: Corpus, row: Row, chosen: Sequence[int], *, titles: bool = True) -> list[TokenUnit]:
+    """The chosen units of a pool as a reader sees them."""
+    table = corpus.table
+    return [
+        TokenUnit(
+            f"g{row.groups[i]}",
+            row.positions[i],
+            table[row.titles[i]][:TITLE_CAP] if titles else [],
+            table[row.texts[i]][:PASSAGE_CAP],
+        )
+        for i in chosen
+    ]
+
+
+def show_passages(
+    corpus: Corpus, row: Row, chosen: list[int], *, frame: Frame = WHOLE, titles: bool = True
+) -> Item:
+    """Pack units of a pool as the reader reads them; the answer counts in gold units alone.
+
+    Where it stands is known exactly, or by its words. A context without gold that has the answer's words all the same
+    says nothing about its kind, and neither does one whose evidence is not complete.
+    """
+    units = passage_units(corpus, row, chosen, titles=titles)
+    packed = pack(row.question, units[: _fitting(row.question, units, frame)], block=frame.block)
+    shown = [chosen[u] for u in packed.units]
+    support = [row.support[i] for i in shown]
+    pairs, parts = _known_places(row, packed, shown)
+    elsewhere = False
+    if not row.spots and row.kind == "span" and row.answers:
+        found, holds = _places(row, packed, units, support)
+        elsewhere = any(h and not s for h, s in zip(holds, support, strict=True))
+        pairs = found if any(h and s for h, s in zip(holds, support, strict=True)) else []
+        parts = []
+    whole = row.complete and sum(support) == sum(row.support) and any(support)
+    wanted = {part for part in row.spots[3::4]}
+    if row.kind in {"yes", "no"}:
+        kind = row.kind if whole else "none"
+    elif row.kind in {"none", "unknown"} and not (whole and row.kind == "unknown"):
+        kind = "unknown" if pairs else "none"
+    elif pairs:
+        kind = "span" if whole or set(parts) >= wanted else "unknown"
+    else:
+        kind = "unknown" if whole or elsewhere else "none"
+    bearing = [row.bearing[i] for i in shown]
+    return Item(
+        packed.ids,
+        packed.types,
+        packed.units,
+        packed.markers,
+        packed.spans,
+        support,
+        bearing,
+        pairs,
+        KIND_LABEL[kind],
+        row.weight,
+        row.weight,
+        parts,
+    )
+
+
+def _known_places(row: Row, packed: Packed, shown: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
+    """The answer's exact places in a sequence, and which part of the answer each is."""
+    found = []
+    for n, unit in enumerate(shown):
+        for place in range(0, len(row.spots), 4):
+            owner, first, last, part = row.spots[place : place + 4]
+            if owner == unit:
+                origin = packed.spans[n][0]
+                found.append(((origin + first, origin + last), min(part, MAX_PARTS - 1)))
+    found = found[:MAX_PAIRS]
+    return [pair for pair, _ in found], [part for _, part in found]
+
+
 def _fitting(question: list[int], units: list[TokenUnit], frame: Frame) -> int:
     """How many of the units fit one window."""
     room, kept = frame.room(question), 0
@@ -340,6 +451,7 @@ def collate(items: list[Item]) -> Batch:
     marks, starts, ends = (np.zeros((size, units), np.int64) for _ in range(3))
     support, bearing, mask, told = (np.zeros((size, units), np.float32) for _ in range(4))
     places, there = np.zeros((size, pairs, 2), np.int64), np.zeros((size, pairs), bool)
+    parts = np.zeros((size, pairs), np.int64)
     for n, item in enumerate(items):
         ids[n, : len(item.ids)], types[n, : len(item.ids)] = item.ids, item.types
         count = len(item.markers)
@@ -352,6 +464,8 @@ def collate(items: list[Item]) -> Batch:
         if item.pairs:
             places[n, : len(item.pairs)] = item.pairs
             there[n, : len(item.pairs)] = True
+        if item.parts:
+            parts[n, : len(item.parts)] = item.parts
     arrays = (
         ids,
         types,
@@ -364,6 +478,7 @@ def collate(items: list[Item]) -> Batch:
         told,
         places,
         there,
+        parts,
         np.array([i.kind for i in items]),
         np.array([i.weight for i in items], np.float32),
         np.array([i.support_weight for i in items], np.float32),
@@ -415,6 +530,9 @@ class Stream(IterableDataset[Batch]):
     def _item(self, row: Row, rng: random.Random) -> Item:
         if self.pools:
             return show_pool(self.corpus, row, self.chooser(row, rng), dressed(rng), self.frame)
+        if row.bearing:
+            chosen = passages(row, rng)
+            return show_passages(self.corpus, row, chosen, frame=self.frame, titles=rng.random() > 0.15)
         cap = (
             self.paragraph_cap
             if row.source in {"musique", "musique_step", "triple", "paragraph", "page"}

@@ -23,6 +23,7 @@ from pagerag_lab.training.columns import Table, ragged, read_columns, split, wri
 from pagerag_lab.training.dated import dated
 from pagerag_lab.training.examples import Example, load_multihop, load_pools, load_reading, load_wide
 from pagerag_lab.training.exclusion import Exclusion
+from pagerag_lab.training.spans import Place
 
 __all__ = ["Corpus", "Recipe", "Row", "build", "fold_of", "load", "tokenizer_at"]
 
@@ -66,6 +67,8 @@ class Row:
     support: list[int]
     bearing: list[int]
     hidden: list[int]
+    spots: list[int]
+    """Where the answer stands, known exactly: unit, first and last token, part of the answer, one place after another."""
     answers: list[list[int]]
     order: list[int] = field(default_factory=list)
     """Unit indices by similarity to the question, best first; set by ``training.ranking``."""
@@ -82,6 +85,7 @@ NUMBERS = {
     "support": np.int8,
     "bearing": np.int8,
     "hidden": np.int16,
+    "spots": np.int16,
 }
 """The columns of a row that are lists of numbers."""
 
@@ -144,7 +148,7 @@ def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path, pools: Path 
     ``pools`` is the folder that ``pagerag_lab.tune.train_pools`` wrote.
     """
     files = [] if pools is None else [(p.name, p.stat().st_size) for p in sorted(pools.glob("*.jsonl.gz"))]
-    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, files, 7]).encode()).hexdigest()[:12]
+    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, files, 8]).encode()).hexdigest()[:12]
     file = cache / f"corpus-{stamp}.xz"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -157,7 +161,9 @@ def load(file: Path) -> Corpus:
     columns, facts = read_columns(file)
     groups = []
     for name in ("rows", "whole", "pools"):
-        lists = {n: split(columns[f"{name}.{n}"], columns[f"{name}.{n}.length"]) for n in NUMBERS}
+        kept = [n for n in NUMBERS if f"{name}.{n}" in columns]  # a file of before has no spots
+        lists = {n: split(columns[f"{name}.{n}"], columns[f"{name}.{n}.length"]) for n in kept}
+        lists |= {n: [[] for _ in facts[name]] for n in NUMBERS if n not in lists}
         groups.append(
             [
                 Row(*told, **{n: lists[n][i] for n in NUMBERS}, answers=answers)
@@ -249,6 +255,7 @@ class _Writer:
             "support": [int(u.support) for u in x.units],
             "bearing": [u.bearing for u in x.units] if x.bearings else [],
             "hidden": list(hidden),
+            "spots": [x.spots, [self.place(x.units[place.text].text) for place in x.spots]],
             "answers": list(dict.fromkeys(x.answers)),
         }
 
@@ -259,7 +266,11 @@ class _Writer:
         told = ("id", "source", "base", "kind", "weight", "labelled", "complete")
         table: list[list[int]] = []
         parts: list[list[int]] = []
+        asked = {text for dicts in groups.values() for row in dicts for text in row["spots"][1]}
+        where: dict[int, list[tuple[int, int]]] = {}
         for text, (ids, offsets) in zip(self.places, _encoded(tokenizer, self.places), strict=True):
+            if len(table) in asked:
+                where[len(table)] = offsets[: CAPS["text"]]
             starts = parts_of(text, offsets[: CAPS["text"]])
             table.append(ids[: CAPS["text"]])
             parts.append(np.diff([*starts, len(table[-1])]).tolist())
@@ -271,6 +282,7 @@ class _Writer:
             questions = _encoded(tokenizer, [row["question"] for row in dicts])
             for row, (ids, _) in zip(dicts, questions, strict=True):
                 row["question"] = ids[: CAPS["question"]]
+                row["spots"] = [n for pair in zip(*row["spots"], strict=True) for n in _spot(*pair, where)]
             facts[name] = [
                 [*(row[n] for n in told), [i[:40] for i, _ in _encoded(tokenizer, row["answers"]) if i]]
                 for row in dicts
@@ -279,6 +291,14 @@ class _Writer:
                 flat, lengths = ragged([row[column] for row in dicts], kind)
                 columns[f"{name}.{column}"], columns[f"{name}.{column}.length"] = flat, lengths
         write_columns(file, columns, facts)
+
+
+def _spot(place: Place, text: int, where: dict[int, list[tuple[int, int]]]) -> list[int]:
+    """A place as unit, first token, last token and part; nothing where the text is cut before it."""
+    tokens = [n for n, (low, high) in enumerate(where[text]) if low < place.end and high > place.start]
+    if not tokens or where[text][tokens[-1]][1] < place.end:
+        return []
+    return [place.text, tokens[0], tokens[-1], place.part]
 
 
 def _encoded(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag.text import split_sentences
+from pagerag_lab.training.spans import Place, said, spots
 
 __all__ = [
     "BEARING_UNKNOWN",
@@ -76,6 +77,8 @@ class Example:
     base: str = ""
     complete: bool = True
     bearings: bool = False
+    spots: tuple[Place, ...] = ()
+    """Where the answer stands, unit by unit, where that is known exactly."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -302,10 +305,11 @@ def _pool_example(row: Any, file: str) -> Example:
         elif not unit.support:
             unit = replace(unit, bearing=0)
         units.append(unit)
-    if row["complete"]:
-        kind = kind_of(answers[0]) if answers else "span"
-    else:
-        kind = "none"
+    kind, places = ("span", ()) if row["complete"] else ("none", ())
+    if answers and file == "documents":
+        kind, places = _document_answer(row, answers, gold, kind)
+    elif answers and row["complete"]:
+        kind = kind_of(answers[0])
     return Example(
         row["id"],
         source,
@@ -316,8 +320,24 @@ def _pool_example(row: Any, file: str) -> Example:
         base=row["base"],
         complete=row["complete"],
         bearings=True,
+        spots=places,
         extra={"file": file, "answer_re": row.get("answer_re")},
     )
+
+
+def _document_answer(
+    row: Any, answers: tuple[str, ...], gold: Collection[str], kind: str
+) -> tuple[str, tuple[Place, ...]]:
+    """The kind of an answer over documents, and its places in those gold units that are there."""
+    word = said(answers, row.get("answer_re"))
+    if word is not None:
+        return (word if row["complete"] else "none"), ()
+    members = [i for i, c in enumerate(row["candidates"]) if c["id"] in gold]
+    texts = [row["candidates"][i]["text"] for i in members]
+    quotes = [fact["quote"] for fact in row.get("facts") or ()]
+    found, whole = spots(texts, answers, row.get("answer_re"), quotes)
+    kind = kind if whole or kind == "none" else "unknown"
+    return kind, tuple(replace(place, text=members[place.text]) for place in found)
 
 
 def _pattern(given: str | None, answers: Collection[str]) -> re.Pattern[str] | None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pagerag_lab.training.batches import Batch
+from pagerag_lab.training.batches import MAX_PARTS, Batch
 from pagerag_lab.training.network import ANSWER_MARK, ANSWER_TOKEN, END, START, SUPPORT_MARK, SUPPORT_TOKEN
 
 __all__ = ["LossWeights", "total_loss", "unit_logits"]
@@ -42,9 +42,13 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
     start, end = (tokens[..., c].masked_fill(~context, -1e4).log_softmax(-1) for c in (START, END))
     # Every place where the answer stands may be meant: the likelihood of any of them counts.
     each = start.gather(1, batch.pairs[..., 0]) + end.gather(1, batch.pairs[..., 1])
-    there = batch.pair_mask.any(1)
-    any_place = each.masked_fill(~batch.pair_mask, -1e4).logsumexp(1)
-    span = -(any_place * there * batch.weight).sum() / len(batch.ids)
+    # An answer of several parts should be found in each of them: their mean counts.
+    number = torch.arange(MAX_PARTS, device=each.device)[:, None, None]
+    of_part = batch.pair_mask & (batch.pair_parts == number)
+    there = of_part.any(2)
+    any_place = each.masked_fill(~of_part, -1e4).logsumexp(2)
+    found = (any_place * there).sum(0) / there.sum(0).clamp(min=1)
+    span = -(found * batch.weight).sum() / len(batch.ids)
     kind = functional.cross_entropy(kinds, batch.kind, reduction="none", ignore_index=-100)
     loss = weights.span * span + weights.kind * (kind * batch.weight).mean()
     for name, mark, token in (

@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--base", type=Path)
     parser.add_argument("--cache", type=Path, default=Path("runs/training/cache"))
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=8.3, help="time for the training")
     options = parser.parse_args()
     chosen, base = setting(options.config), base_folder(options.base)
     (options.out / "base").mkdir(parents=True, exist_ok=True)
@@ -65,9 +66,11 @@ def main() -> None:
     shutil.copytree(lab / "training", options.out / "code/pagerag_lab/training", ignore=skipped)
     shutil.copyfile(lab / "__init__.py", options.out / "code/pagerag_lab/__init__.py")
     train = [
-        'together --corpus corpus.xz --minutes "${MINUTES:-8.3}" $MORE',
+        f'together --corpus corpus.xz --minutes "${{MINUTES:-{options.minutes}}}" $MORE',
         'together --pack "$1"',
     ]
+    if options.model == "reader":
+        train.append('together --pack "$1" --folds')
     scripts = {
         "train.sh": ("Trains; the results lie in the folder that is the first argument.", train),
         "folds.sh": ("After train.sh: the networks that held a fold out.", ['together --pack "$1" --folds']),

@@ -15,6 +15,7 @@ import argparse
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from pagerag_lab.training.stages import finish
 __all__ = ["main"]
 
 PART = 15 * 2**20
+TOLD = "told.tar.gz"
+"""Logs and held-out results, in one file: few files come back from some machines."""
 PRETRAIN = 0.17
 """The share of the time that pretraining takes."""
 CLOSING = 50.0
@@ -121,12 +124,10 @@ def pack_results(folder: Path, chosen: Setting, target: Path, rest: list[str]) -
     whole = folder / "averaged.safetensors"
     save_file({k: v.half().contiguous() for k, v in averaged.items()}, whole)
     cut(whole, target)
-    for path in [*folder.glob("oof-*.npz"), *folder.glob("calibration*.json")]:
-        shutil.copyfile(path, target / path.name)
-    logs = "".join(
-        f"== {path.name}\n{path.read_text(encoding='utf-8')}" for path in sorted(folder.glob("*.log"))
-    )
-    (target / "logs.txt").write_text(logs, encoding="utf-8")
+    told = [p for kind in ("oof-*.npz", "*.json", "*.log") for p in sorted(folder.glob(kind))]
+    with tarfile.open(target / TOLD, "w:gz") as archive:
+        for path in told:
+            archive.add(path, path.name)
 
 
 def pack_folds(folder: Path, chosen: Setting, target: Path, rest: list[str]) -> None:
@@ -152,7 +153,10 @@ def unpack(parts: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(parts.iterdir()):
         name, _, number = path.name.rpartition(".")
-        if not number.isdigit():
+        if path.name == TOLD:
+            with tarfile.open(path) as archive:
+                archive.extractall(folder, filter="data")
+        elif not number.isdigit():
             shutil.copyfile(path, folder / path.name)
         elif number == "00":
             pieces = sorted(parts.glob(f"{name}.[0-9][0-9]"))
