@@ -39,7 +39,7 @@ MAX_PARTS = 4
 PASSAGE_CAP = 320
 """Tokens that a reader sees of a passage of a document."""
 FUNCTION_WORDS = frozenset(
-    (
+    [
         1996,
         1037,
         2019,
@@ -58,8 +58,8 @@ FUNCTION_WORDS = frozenset(
         2005,
         1998,
         2030,
-    )
-    + (2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010)
+    ]
+    + [2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010]
 )
 """Tokens that people leave out of a search box: articles, forms of be, do and have, prepositions, question words, marks."""
 
@@ -324,7 +324,7 @@ def show_passages(
         pairs = found if any(h and s for h, s in zip(holds, support, strict=True)) else []
         parts = []
     whole = row.complete and sum(support) == sum(row.support) and any(support)
-    wanted = {part for part in row.spots[3::4]}
+    wanted = set(row.spots[3::4])
     if row.kind in {"yes", "no"}:
         kind = row.kind if whole else "none"
     elif row.kind in {"none", "unknown"} and not (whole and row.kind == "unknown"):

@@ -75,6 +75,7 @@ def build_graph(network: Network) -> onnx.ModelProto:
     x = g.add("Add", [x, positions], "embedded")
     x = g.norm(x, "embedding_norm", state["norm.weight"], state["norm.bias"])
     few = len(network.layers) - network.marked
+    whole = x  # what the layers before the marked ones made; the marked ones change it at the markers alone
     for i, layer in enumerate(network.layers):
         part = {k.removeprefix(f"layers.{i}."): v for k, v in state.items() if k.startswith(f"layers.{i}.")}
         if i >= few:

@@ -81,7 +81,7 @@ class _Pools(Dataset[list[tuple[int, list[int], Item]]]):
         self.corpus, self.rows, self.reading, self.frame = corpus, rows, reading, frame
 
     def __len__(self) -> int:
-        return -(-len(self.rows) // POOLS)
+        return (len(self.rows) + POOLS - 1) // POOLS
 
     def __getitem__(self, place: int) -> list[tuple[int, list[int], Item]]:
         found = []

@@ -113,7 +113,7 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
                 raise SystemExit("pretraining failed")
 
 
-def pack_results(folder: Path, chosen: Setting, target: Path, rest: list[str]) -> None:
+def pack_results(folder: Path, chosen: Setting, target: Path, _: list[str]) -> None:
     """Write the average of the runs in float16, the held-out results and the logs."""
     runs = [f"seed{seed}" for seed in chosen.seeds]
     if chosen.with_folds:
