@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ Wipe the shelf."""
 
 def test_blocks_are_paragraphs_headings_and_items() -> None:
     bounds = [0, *block_starts(PAGE), len(PAGE)]
-    blocks = [PAGE[a:b].strip() for a, b in zip(bounds, bounds[1:], strict=False)]
+    blocks = [PAGE[a:b].strip() for a, b in pairwise(bounds)]
     assert [block for block in blocks if block] == [
         "# Storage",
         "Keep the flour dry\nand dark.",
@@ -67,7 +68,7 @@ def test_answers_are_whole_words_without_loose_ends(text: str, span: str, clean:
     assert text[first:last] == clean
 
 
-@given(st.text("ab (]\"*.,\n法", max_size=30), st.data())
+@given(st.text('ab (]"*.,\n法', max_size=30), st.data())
 def test_any_span_stays_inside_its_text(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))

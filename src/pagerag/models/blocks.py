@@ -66,7 +66,9 @@ def clean_span(text: str, start: int, end: int) -> tuple[int, int]:
         given = start, end
         while start < end and (text[start].isspace() or text[start] in _LOOSE):
             start += 1
-        while end > start and (text[end - 1].isspace() or text[end - 1] in _LOOSE or _stops(text, start, end)):
+        while end > start and (
+            text[end - 1].isspace() or text[end - 1] in _LOOSE or _stops(text, start, end)
+        ):
             end -= 1
         start, end = _pairs(text, start, end)
         start, end = _quotes(text, start, end)
