@@ -43,8 +43,8 @@ LEAST_CONFIDENCE = 0.5
 """Confidence below which an answer is kept back: it is more likely wrong than right.
 
 Of the answers to held-out document questions of the train files, 45 of 100 are right above 0.5 and 64 above
-0.7 (73 where the context holds gold); the pools of Natural Questions keep 44 and 25 of their 51 points of answer
-F1 (``python -m pagerag_lab.training.thresholds``). So 0.7 is asked only where the evidence is doubtful.
+0.7 (73 where the context holds gold); the pools of Natural Questions keep 44 and 25 of their 51 points of
+answer F1 (``python -m pagerag_lab.training.thresholds``). So 0.7 is asked only of doubtful evidence.
 """
 DOUBT = 0.7
 """Confidence below which an answer is kept back when promotion found the evidence insufficient."""

@@ -58,8 +58,24 @@ FUNCTION_WORDS = frozenset(
         2005,
         1998,
         2030,
+        2007,
+        2011,
+        2013,
+        2008,
+        2029,
+        2040,
+        2054,
+        2073,
+        2043,
+        2129,
+        2339,
+        2031,
+        2038,
+        2018,
+        1029,
+        1012,
+        1010,
     ]
-    + [2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010]
 )
 """Tokens that people leave out of a search box: articles, forms of be, do and have, prepositions, question words, marks."""
 
