@@ -2,8 +2,8 @@
 
 ``python tools/room_sizes.py [REVISION …]`` prints a Markdown table; without a revision, of HEAD. A room is a
 folder of the product (``src/pagerag/text``), its loose modules together, a folder of the laboratory, or a
-package beside them. Lines are all lines of ``.py`` files that git knows at the revision, without tests and the
-scripts of docs/ and tools/; empty files do not count.
+package beside them. Lines are all lines of ``.py`` files that git knows at the revision, without tests and
+the scripts of docs/ and tools/; empty files do not count.
 """
 
 from __future__ import annotations
