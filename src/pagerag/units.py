@@ -29,11 +29,15 @@ __all__ = [
     "State",
     "StoreStats",
     "StoredDocument",
+    "SupportChoice",
     "Unit",
 ]
 
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
+
+SupportChoice = Literal["auto", "default", "none"]
+"""Which support encoder joins promotion: the shipped one where it is installed, the shipped one, or none."""
 
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""
@@ -254,8 +258,10 @@ class Unit:
     among the ``total`` of it. ``start`` and ``end`` are character offsets into the document's extracted
     text; ``sentences`` are offsets into ``text``, with the page of each in ``pages`` where the document
     has pages, and ``ordinal`` is the place of the first one among the document's sentences. ``digest``
-    identifies the document's content and the settings it was read with. ``names`` are names beside the
-    title that the unit can be looked up by. ``fields`` holds what else the record carried. ``analysis``
+    identifies the document's content and the settings it was read with. ``section_path`` holds the headings
+    above the passage, the highest first, and ``section`` the last of them. ``origin`` leads back to the
+    characters of the file (``pagerag.places.SourceMap.to_text``). ``names`` are names beside the title that
+    the unit can be looked up by. ``fields`` holds what else the record carried. ``analysis``
     is ``Analysis.to_bytes()``. ``vector`` may be left out where the corpus has its encoder.
     """
 
@@ -272,12 +278,18 @@ class Unit:
     sentences: tuple[tuple[int, int], ...] = ()
     pages: tuple[int, ...] = ()
     section: str | None = None
+    section_path: tuple[str, ...] = ()
+    origin: str = field(default="", repr=False)
     names: tuple[str, ...] = ()
     record: str | None = None
     digest: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
     analysis: bytes | None = field(default=None, repr=False)
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+
+    def neighbour(self, step: int) -> str:
+        """Return the id of the passage ``step`` places further on in the same document."""
+        return f"{self.source}#{self.position + step}"
 
     def candidate(self, score: float | None = None) -> Candidate:
         """Return the unit as promotion takes it; everything that locates it is in ``metadata``."""
@@ -292,6 +304,14 @@ class Unit:
             located["page"], located["pages"] = self.pages[0], list(self.pages)
         if self.section is not None:
             located["section"] = self.section
+        if self.section_path:
+            located["section_path"] = list(self.section_path)
+        if self.origin:
+            located["origin"] = self.origin
+        if self.position > 0:
+            located["previous"] = self.neighbour(-1)
+        if self.position + 1 < self.total:
+            located["next"] = self.neighbour(1)
         if self.record is not None:
             located["record"] = self.record
         if self.fields:

@@ -62,7 +62,7 @@ def test_ask_answers_with_evidence_and_places(ask):
     code, out, _ = ask("ask", QUESTION, "-v")
     assert code == 0
     assert "Frankfurt" in out
-    assert "hans-zimmer.md, characters" in out
+    assert "hans-zimmer.md:" in out
     assert "evidence path" in out
     code, out, _ = ask("ask", QUESTION, "--json", "--trace")
     told = json.loads(out)

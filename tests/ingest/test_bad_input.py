@@ -114,13 +114,14 @@ def test_a_bad_record_fails_its_file_and_says_where(good: Path, store: SqliteCor
 def test_a_file_that_vanishes(
     good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    from pagerag.ingest import run
+    from pagerag.ingest import isolation
 
     leaving = good / "leaving.txt"
     leaving.write_text("Beta is leaving.", encoding="utf-8")
     index_paths([good / "good.txt"], store)
     (good / "good.txt").write_text("Alpha has changed.", encoding="utf-8")
-    real = {"digest": SourceFile.digest, "read": SourceFile.read, "documents": run.read_documents}
+    here = IngestSettings(isolated=False)
+    real = {"digest": SourceFile.digest, "read": SourceFile.read, "documents": isolation.read_documents}
 
     def gone(name: str, moment: str) -> Callable[..., Any]:
         def call(file: SourceFile, *rest: Any) -> Any:
@@ -134,21 +135,22 @@ def test_a_file_that_vanishes(
     if when == "before it is hashed":
         index_paths([good], store)
     monkeypatch.setattr(SourceFile, "digest", gone("digest", "before it is hashed"))
-    monkeypatch.setattr(run, "read_documents", gone("documents", "before it is read"))
+    monkeypatch.setattr(isolation, "read_documents", gone("documents", "before it is read"))
     monkeypatch.setattr(SourceFile, "read", gone("read", "while it is read"))
     (good / "good.txt").write_text("Alpha has changed again.", encoding="utf-8")
-    assert "leaving.txt: vanished while it was being indexed" in one_failed(index_paths([good], store))
+    assert "leaving.txt: vanished while it was being indexed" in one_failed(index_paths([good], store, here))
     assert "Alpha has changed again." in [c.text for c in store.search_text("alpha")]
 
 
 def test_a_file_that_changes_while_it_is_read(
     good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pagerag.ingest import run
+    from pagerag.ingest import isolation
 
     file = good / "live.txt"
     file.write_text("Beta is live.", encoding="utf-8")
-    real = run.read_documents
+    real = isolation.read_documents
+    here = IngestSettings(isolated=False)
 
     def busy(source: Any, *rest: Any) -> Iterator[Any]:
         yield from real(source, *rest)
@@ -156,8 +158,8 @@ def test_a_file_that_changes_while_it_is_read(
             file.write_text("Beta was live, and is longer now.", encoding="utf-8")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "read_documents", busy)
-        assert "live.txt: changed while it was being read" in one_failed(index_paths([good], store))
+        patch.setattr(isolation, "read_documents", busy)
+        assert "live.txt: changed while it was being read" in one_failed(index_paths([good], store, here))
     assert index_paths([good], store).indexed == 1
     assert [c.text for c in store.search_text("beta")] == ["Beta was live, and is longer now."]
 
@@ -223,7 +225,8 @@ def test_a_missing_extra_is_named(good: Path, store: SqliteCorpus, monkeypatch: 
 
     monkeypatch.setitem(sys.modules, "pypdf", None)
     (good / "a.pdf").write_bytes(b"%PDF-1.4")
-    assert "pip install 'pagerag[pdf]'" in one_failed(index_paths([good], store))
+    here = IngestSettings(isolated=False)
+    assert "pip install 'pagerag[pdf]'" in one_failed(index_paths([good], store, here))
 
 
 # -- disks

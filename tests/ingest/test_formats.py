@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pagerag.errors import FormatError, InputError
-from pagerag.ingest import Document, IngestSettings, SourceFile, passages, read_documents
+from pagerag.ingest import Document, IngestSettings, SourceFile, passages_of, read_documents
 from pagerag.ingest.documents import BadRecord
 from pagerag.text import Analyzer
 
@@ -24,7 +24,7 @@ def read(path: Path, settings: IngestSettings = PLAIN) -> list[Document]:
 
 
 def units(document: Document, settings: IngestSettings = PLAIN) -> list[Any]:
-    made = passages(document, "s", "p", "d", settings, Analyzer())
+    made = passages_of(document, "s", "p", "d", settings, Analyzer())
     for unit in made:
         assert document.text[unit.start : unit.end] == unit.text
         assert unit.total == len(made)
@@ -53,7 +53,7 @@ def test_encodings(tmp_path: Path, encoding: str, text: str) -> None:
     pytest.importorskip("charset_normalizer")
     (tmp_path / "my_notes.txt").write_bytes(text.encode(encoding))
     [document] = read(tmp_path / "my_notes.txt")
-    assert document.text == text
+    assert document.text == text.strip()
     assert (document.title, document.titled) == ("my notes", False)
     assert units(document)
 
@@ -61,7 +61,8 @@ def test_encodings(tmp_path: Path, encoding: str, text: str) -> None:
 def test_control_characters_are_replaced_one_for_one(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"One\x1b[31m two\x7f.\r\nThree\tfour.")
     [document] = read(tmp_path / "a.txt")
-    assert document.text == "One [31m two .\r\nThree\tfour."
+    assert document.text == "One [31m two .\nThree four."
+    assert document.origin.locate(15, 20).start == 16  # "Three", behind the two characters of the line end
 
 
 def test_markdown(tmp_path: Path) -> None:
@@ -76,12 +77,13 @@ def test_markdown(tmp_path: Path) -> None:
     [document] = read(tmp_path / "a.md")
     assert (document.title, document.titled) == ("The River Main", True)
     assert "It flows to the Rhine and is long. Its source is Creußen." in document.text
-    assert "Bamberg | small" in document.text
+    assert "town: Bamberg; size: small" in document.text
     assert "raw & html" in document.text
     assert "code = 1" in document.text
-    assert [name for _, name in document.sections] == ["The River Main", "Towns"]
+    assert [(part.level, part.title) for part in document.sections] == [(1, "The River Main"), (2, "Towns")]
     by_text = {unit.text.split("\n")[0]: unit for unit in units(document)}
     assert by_text["Towns"].section == "Towns"
+    assert by_text["Towns"].section_path == ("Towns",)
     assert by_text["Towns"].names == ("Towns",)
 
 
@@ -96,7 +98,6 @@ def test_front_matter_names_the_document(tmp_path: Path) -> None:
 
 
 def test_html(tmp_path: Path) -> None:
-    pytest.importorskip("bs4")
     (tmp_path / "a.html").write_text(
         "<!doctype html><html><head><title>The  Main</title><style>p{}</style></head><body>"
         "<nav>Home | About</nav><h1>Main</h1><p>A <b>river</b> in\n Germany.<br>It is long.</p>"
@@ -109,13 +110,12 @@ def test_html(tmp_path: Path) -> None:
     assert document.title == "The Main"
     assert (
         document.text
-        == "Main\n\nA river in Germany.\nIt is long.\n\nTowns\n\nFrankfurt\n\nMainz & more\n\na | b"
+        == "Main\n\nA river in Germany. It is long.\n\nTowns\n\nFrankfurt\n\nMainz & more\n\na | b"
     )
-    assert [document.text[start:].split("\n")[0] for start, _ in document.sections] == ["Main", "Towns"]
+    assert [document.text[start:].split("\n")[0] for start, _, _ in document.sections] == ["Main", "Towns"]
 
 
 def test_html_in_a_declared_encoding_and_nested_deep(tmp_path: Path) -> None:
-    pytest.importorskip("bs4")
     page = '<meta charset="iso-8859-1"><p>Größe</p>' + "<div>" * 3000 + "deep"
     (tmp_path / "a.htm").write_bytes(page.encode("latin-1"))
     [document] = read(tmp_path / "a.htm")
@@ -189,7 +189,7 @@ def test_docx(tmp_path: Path) -> None:
     [document] = read(tmp_path / "a.docx")
     assert document.title == "The Main"
     assert document.text == "The Main\n\nA river in Germany.\n\nTowns\n\nFrankfurt | large\n\nThe end."
-    assert [name for _, name in document.sections] == ["The Main", "Towns"]
+    assert [part.title for part in document.sections] == ["The Main", "Towns"]
 
 
 RECORDS = [

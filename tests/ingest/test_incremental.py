@@ -12,6 +12,7 @@ import pytest
 
 from pagerag.errors import InputError
 from pagerag.ingest import Event, IngestSettings, index_paths
+from pagerag.places import place_of
 from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
 
@@ -125,14 +126,18 @@ def test_records_are_replaced_one_by_one(
     write({"a": "One.", "b": "Two.", "c": "Three."})
     report = index_paths([folder], store)
     assert (report.documents, report.units) == (3, 3)
-    write({"b": "Two.", "c": "Three, changed.", "d": "Four."})
+    write({"a": "One.", "c": "Three, changed.", "d": "Four."})
     report = index_paths([folder], store)
     assert (report.indexed, report.units) == (1, 2), "the unchanged record is not written again"
-    assert texts(store) == {"r.jsonl#b#0": "Two.", "r.jsonl#c#0": "Three, changed.", "r.jsonl#d#0": "Four."}
+    assert texts(store) == {"r.jsonl#a#0": "One.", "r.jsonl#c#0": "Three, changed.", "r.jsonl#d#0": "Four."}
     fresh = open_store(tmp_path / "fresh", FakeEncoder(32), create=True)
     index_paths([folder], fresh)
     assert contents(store) == contents(fresh)
     assert store.lookup_title("C")[0].metadata["record"] == "c"
+    # A record that stands in another line has another place to cite, and is written again.
+    write({"c": "Three, changed.", "a": "One.", "d": "Four."})
+    assert index_paths([folder], store).units == 2
+    assert place_of(store.lookup_title("A")[0]).line == 2
 
 
 def test_paths_can_be_relative_to_a_folder(folder: Path, store: SqliteCorpus, tmp_path: Path) -> None:

@@ -416,10 +416,16 @@ def test_the_exported_names() -> None:
 
 def _rivers() -> list[Candidate]:
     return [
-        Candidate("v", "The Varre is a river in the north of Norland, 212 km long.", title="Varre"),
-        Candidate("o", "The Osk is a river in Sudmark and is 188 km long.", title="Osk"),
-        Candidate("p", "Salmon return to the river Varre in the north each spring.", title="Varre"),
-        Candidate("q", "A long road follows the river Osk and the river Varre.", title="Coast road"),
+        Candidate(
+            "v", "The Varre is a river in the north of Norland, 212 km long.", title="Varre", position=0
+        ),
+        Candidate("o", "The Osk is a river in Sudmark and is 188 km long.", title="Osk", position=0),
+        Candidate(
+            "p", "Salmon return to the river Varre in the north each spring.", title="Varre", position=4
+        ),
+        Candidate(
+            "q", "A long road follows the river Osk and the river Varre.", title="Coast road", position=2
+        ),
     ]
 
 

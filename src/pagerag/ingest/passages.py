@@ -10,13 +10,13 @@ from pagerag.store import Unit
 from pagerag.text import Analyzer, extract_entities, split_sentences
 from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["passages", "spans_of"]
+__all__ = ["passages_of", "spans_of"]
 
 Span = tuple[int, int]
 _NO_NAME = STOP_WORDS - {"the"}  # "In 1957" is capitalised like a name
 
 
-def passages(
+def passages_of(
     document: Document,
     source: str,
     path: str,
@@ -24,15 +24,21 @@ def passages(
     settings: IngestSettings,
     analyzer: Analyzer,
 ) -> list[Unit]:
-    """The document as units without vectors; ``unit.text`` is ``document.text[unit.start:unit.end]``."""
+    """Return the document as units without vectors.
+
+    ``unit.text`` is ``document.text[unit.start:unit.end]``; ``source`` names the document, ``path`` its
+    file, ``digest`` its content.
+    """
     units: list[Unit] = []
-    heads = [start for start, _ in document.sections]
+    heads = [section.start for section in document.sections]
+    trails = _trails(document)
     ordinal = 0
     spans = list(spans_of(document, settings))
     for position, (start, end, repeated) in enumerate(spans):
         text = document.text[start:end]
         analysis = analyzer.analyze(text)
-        section = document.sections[place - 1][1] if (place := bisect_right(heads, start)) else None
+        trail = trails[bisect_right(heads, start)]
+        section = trail[-1] if trail else None
         first = max(0, ordinal - repeated)
         units.append(
             Unit(
@@ -51,6 +57,8 @@ def passages(
                 if document.pages
                 else (),
                 section=section,
+                section_path=trail,
+                origin=document.origin.cut(start, end).to_text() if document.origin.runs else "",
                 names=_names(document, section, text),
                 record=document.record,
                 digest=digest,
@@ -62,9 +70,26 @@ def passages(
     return units
 
 
+def _trails(document: Document) -> list[tuple[str, ...]]:
+    """Return the section path before the first heading, then the one behind each heading.
+
+    A heading that repeats the title is left out: the title stands before the path.
+    """
+    trails: list[tuple[str, ...]] = [()]
+    above: list[tuple[int, str]] = []
+    for section in document.sections:
+        while above and above[-1][0] >= section.level:
+            above.pop()
+        above.append((section.level, section.title))
+        trails.append(tuple(title for _, title in above if title and title != document.title))
+    return trails
+
+
 def _names(document: Document, section: str | None, text: str) -> tuple[str, ...]:
-    """What a passage can be looked up by beside its title: its heading, and, where the title is a mere
-    file name, the name that it opens with."""
+    """Return what a passage can be looked up by beside its title.
+
+    Its heading, and, where the title is a mere file name, the name that the passage opens with.
+    """
     names = [section] if section and section != document.title else []
     if not document.titled or document.title is None:
         head = text[:160]
@@ -76,7 +101,10 @@ def _names(document: Document, section: str | None, text: str) -> tuple[str, ...
 
 
 def spans_of(document: Document, settings: IngestSettings) -> Iterator[tuple[int, int, int]]:
-    """Where each passage starts and ends, and how many of its sentences repeat the passage before."""
+    """Yield where each passage starts and ends, and how many of its sentences repeat the one before.
+
+    A heading with nothing but deeper headings below it is no passage: it is in their section paths.
+    """
     text = document.text
     if document.whole and len(text) <= settings.record_chars:
         body = text.strip()
@@ -84,45 +112,74 @@ def spans_of(document: Document, settings: IngestSettings) -> Iterator[tuple[int
             start = text.index(body[0])
             yield start, start + len(body), 0
         return
-    sentences = list(_bounded(text, split_sentences(text), settings.passage_chars))
-    heads = [start for start, _ in document.sections]
+    cut = _Cut(document, settings)
+    sentences = cut.sentences
     begin = 0
     repeated = 0
     for place in range(1, len(sentences) + 1):
-        if place < len(sentences) and not _breaks(text, sentences, begin, place, heads, settings):
+        if place < len(sentences) and not cut.breaks(begin, place):
             continue
-        yield sentences[begin][0], sentences[place - 1][1], repeated
-        at_heading = place < len(sentences) and _heading_between(heads, sentences, place)
+        start, end = sentences[begin][0], sentences[place - 1][1]
+        if not cut.mere_heading(start, end):
+            yield start, end, repeated
+        at_heading = place < len(sentences) and cut.heading_between(place)
         # A repetition that would leave no room for a new sentence could go on for ever.
         repeated = 0 if at_heading else min(settings.overlap, place - begin - 1)
         begin = place - repeated
 
 
-def _breaks(
-    text: str,
-    sentences: Sequence[Span],
-    begin: int,
-    place: int,
-    heads: Sequence[int],
-    settings: IngestSettings,
-) -> bool:
-    """Whether a passage that began at sentence ``begin`` ends before sentence ``place``."""
-    if _heading_between(heads, sentences, place):
-        return True
-    start, end = sentences[begin][0], sentences[place - 1][1]
-    if sentences[place][1] - start > settings.passage_chars:
-        return True
-    # A paragraph's end is a better place than the middle of the next one, once the passage is half full.
-    gap = text[end : sentences[place][0]]
-    return "\n\n" in gap and end - start >= settings.passage_chars // 2
+class _Cut:
+    """Decides where one passage ends and the next begins."""
 
+    def __init__(self, document: Document, settings: IngestSettings) -> None:
+        self.text, self.limit = document.text, settings.passage_chars
+        self.sections = document.sections
+        self.heads = [section.start for section in document.sections]
+        self.atoms = document.atoms
+        self.starts = [start for start, _ in document.atoms]
+        self.sentences = list(_bounded(self.text, split_sentences(self.text), self.limit))
 
-def _heading_between(heads: Sequence[int], sentences: Sequence[Span], place: int) -> bool:
-    return bisect_right(heads, sentences[place][0]) != bisect_right(heads, sentences[place - 1][0])
+    def breaks(self, begin: int, place: int) -> bool:
+        """Return whether a passage that began at sentence ``begin`` ends before sentence ``place``."""
+        if self.heading_between(place):
+            return True
+        start, end = self.sentences[begin][0], self.sentences[place - 1][1]
+        following, last = self.sentences[place]
+        first, behind = self._atom(following)
+        if 0 <= first <= start and behind - start <= self.limit:
+            return False  # inside an item or a row that fits
+        if first == following and behind - first <= self.limit:
+            last = behind  # an item or a row that fits into a passage is not cut
+        if last - start > self.limit:
+            return True
+        # A paragraph's end is a better place than the middle of the next one, once the passage is half full.
+        return (
+            "\n\n" in self.text[end:following] and end - start >= self.limit // 2 and first in (-1, following)
+        )
+
+    def _atom(self, at: int) -> tuple[int, int]:
+        """Return the item or row that holds this character, (-1, -1) when none does."""
+        place = bisect_right(self.starts, at) - 1
+        if place >= 0 and at < self.atoms[place][1]:
+            return self.atoms[place]
+        return -1, -1
+
+    def heading_between(self, place: int) -> bool:
+        """Return whether a heading stands between the sentence ``place`` and the one before."""
+        before, after = self.sentences[place - 1][0], self.sentences[place][0]
+        return bisect_right(self.heads, after) != bisect_right(self.heads, before)
+
+    def mere_heading(self, start: int, end: int) -> bool:
+        """Return whether a passage is one heading with a deeper heading right below it."""
+        place = bisect_right(self.heads, start)
+        if not place or place >= len(self.sections):
+            return False
+        here, below = self.sections[place - 1], self.sections[place]
+        return here.start == start and end - start <= len(here.title) and below.level > here.level
 
 
 def _bounded(text: str, sentences: Sequence[Span], limit: int) -> Iterator[Span]:
-    """Sentences longer than a passage (tables, text without stops) are cut at white space, or anywhere."""
+    """Yield sentences; those longer than a passage are cut at white space, or anywhere."""
     for start, end in sentences:
         while end - start > limit:
             cut = max(text.rfind(" ", start, start + limit), text.rfind("\n", start, start + limit))

@@ -15,9 +15,12 @@ Kind = Literal["indexed", "unchanged", "duplicate", "empty", "removed", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened. ``indexed``, ``duplicate``, ``empty`` and ``removed`` are acknowledgements: what
-    they say is on disk. ``done`` and ``total`` count bytes of input; ``units`` those of this file, or of
-    the run so far in a ``progress`` event."""
+    """Something happened.
+
+    ``indexed``, ``duplicate``, ``empty`` and ``removed`` are acknowledgements: what they say is on disk.
+    ``done`` and ``total`` count bytes of input; ``units`` those of this file, or of the run so far in a
+    ``progress`` event.
+    """
 
     kind: Kind
     path: str = ""
@@ -38,6 +41,7 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        """Add the time that the body takes to a stage."""
         start = perf_counter()
         try:
             yield
@@ -47,7 +51,11 @@ class Stopwatch:
 
 @dataclass(slots=True)
 class IngestReport:
-    """The outcome of a run: every file is in exactly one of its counts or lists."""
+    """The outcome of a run: every file is in exactly one of its counts or lists.
+
+    ``unsupported`` are files of unknown formats, ``outside`` links that lead out of the given folder.
+    ``isolated`` is False when files were read without a process of their own, and so without its limits.
+    """
 
     indexed: int = 0
     unchanged: int = 0
@@ -56,8 +64,10 @@ class IngestReport:
     removed: list[str] = field(default_factory=list)
     vanished: list[str] = field(default_factory=list)
     unsupported: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     bad_records: list[str] = field(default_factory=list)
+    isolated: bool = True
     documents: int = 0
     units: int = 0
     bytes: int = 0
@@ -66,15 +76,15 @@ class IngestReport:
 
     @property
     def taken(self) -> int:
-        """Files that the store holds now, by this run or an earlier one."""
+        """How many files the store holds now, by this run or an earlier one."""
         return self.indexed + self.unchanged + self.duplicates
 
     def rates(self) -> dict[str, float]:
-        """Units a second by stage."""
+        """Return units a second by stage."""
         return {name: self.units / seconds for name, seconds in self.stages.items() if seconds > 0}
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "indexed": self.indexed,
             "unchanged": self.unchanged,
@@ -83,8 +93,10 @@ class IngestReport:
             "removed": self.removed,
             "vanished": self.vanished,
             "unsupported": self.unsupported,
+            "outside": self.outside,
             "failed": [{"path": path, "problem": problem} for path, problem in self.failed],
             "bad_records": self.bad_records,
+            "isolated": self.isolated,
             "documents": self.documents,
             "units": self.units,
             "bytes": self.bytes,

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
-from pagerag.ingest.formats import Format, read_documents
-from pagerag.ingest.passages import passages
+from pagerag.ingest.formats import Format
+from pagerag.ingest.isolation import FileReader
+from pagerag.ingest.passages import passages_of
 from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
 from pagerag.ingest.scan import Found, scan
 from pagerag.protocols import Corpus
@@ -28,6 +29,7 @@ from pagerag.units import FileStatus
 
 __all__ = ["index_paths"]
 
+_AHEAD = 8  # files that the reading process may begin with while earlier ones are being indexed
 _OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an index, which is slower
 
 
@@ -39,14 +41,17 @@ def index_paths(
     prune: bool = False,
     listener: Listener | None = None,
     analyzer: Analyzer | None = None,
+    reader: FileReader | None = None,
 ) -> IngestReport:
     """Read files and folders into ``store``: unchanged files are skipped, changed ones replaced.
 
     With ``prune``, what the store holds of files below ``paths`` that are there no more is removed. A file
     that cannot be read is reported and the others go on; a store that cannot be written ends the run.
+    ``reader`` may be one of the same settings that was started before, so that it is ready now.
     """
-    run = _Run(store, settings or IngestSettings(), listener or (lambda _: None), analyzer or Analyzer())
-    with store.writing():
+    chosen = settings or IngestSettings()
+    with store.writing(), reader or FileReader(chosen) as files:
+        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), files)
         return run.run(list(paths), prune=prune)
 
 
@@ -54,12 +59,17 @@ class _Run:
     """The state of one run."""
 
     def __init__(
-        self, store: Corpus, settings: IngestSettings, listener: Listener, analyzer: Analyzer
+        self,
+        store: Corpus,
+        settings: IngestSettings,
+        listener: Listener,
+        analyzer: Analyzer,
+        reader: FileReader,
     ) -> None:
         if store.encoder is None:
             raise InputError("indexing needs the store opened with its encoder")
         self.store, self.encoder, self.settings = store, store.encoder, settings
-        self.tell, self.analyzer = listener, analyzer
+        self.tell, self.analyzer, self.reader = listener, analyzer, reader
         self.fingerprint = settings.fingerprint(ANALYSIS_VERSION)
         self.report = IngestReport()
         self.watch = Stopwatch(self.report.stages)
@@ -71,11 +81,13 @@ class _Run:
         self.done_bytes = self.total_bytes = 0
 
     def run(self, paths: list[str | os.PathLike[str]], *, prune: bool) -> IngestReport:
+        """Index the paths and return what happened."""
         start = time.perf_counter()
         report = self.report
+        self.reader.start()  # it is ready by the time that files are found
         with self.watch.stage("scan"):
             found = scan(paths, self.settings, leave_out=self.store.folder)
-            report.unsupported = found.unsupported
+            report.unsupported, report.outside = found.unsupported, found.outside
             for problem in found.problems:
                 self._failed(str(problem.file), problem)
             self.ledger = dict(self.store.ledger())
@@ -85,17 +97,22 @@ class _Run:
                 self.sources.setdefault(document.path, set()).add(source)
             self._vanished(found, prune=prune)
             todo = list(self._changed(found))
-        for file, known, size in todo:
+            if not todo:
+                self.reader.close()
+        for place, (file, known, size) in enumerate(todo):
+            ahead = [item[:2] for item in todo[place + 1 : place + 1 + _AHEAD]]
             try:
-                self._take(file, known)
+                self._take(file, known, ahead)
             except (FormatError, MissingExtraError) as problem:
                 self._failed(file.name, problem)
             self.done_bytes += size
             self._progress(0)
+        self.reader.close()
         self._flush()
         if self.since_optimised or self.store.pending():
             with self.watch.stage("optimise"):
                 self.store.optimize()
+        report.isolated = self.reader.isolated
         report.seconds = time.perf_counter() - start
         return report
 
@@ -125,7 +142,7 @@ class _Run:
         self.since_optimised += len(sources)
 
     def _changed(self, found: Found) -> Iterator[tuple[SourceFile, Format, int]]:
-        """The files that must be read. What they hold is known by hash, whatever their dates say."""
+        """Yield the files that must be read. What they hold is known by hash, whatever their dates say."""
         todo = []
         for name, (file, known) in found.files.items():
             try:
@@ -165,17 +182,20 @@ class _Run:
 
     # -- doing it
 
-    def _take(self, file: SourceFile, known: Format) -> None:
-        """Read one file into the batch; its ledger entry goes with its last units."""
+    def _take(self, file: SourceFile, known: Format, ahead: Sequence[tuple[SourceFile, Format]]) -> None:
+        """Read one file into the batch; its ledger entry goes with its last units.
+
+        ``ahead`` are the next files, which can be read meanwhile.
+        """
         before = file.stamp()
         digest = self._digest(file)
         kept: set[str] = set()
         documents = count = 0
         original: str | None = None
-        for document in self._read(file, known):
+        for document in self._read(file, known, ahead):
             source = file.name if document.record is None else f"{file.name}#{document.record}"
             own = document.digest(self.fingerprint)
-            if document.record is None:
+            if document.record is None and document.text:
                 original = self.owners.get(own)
                 if original is not None and original != source:
                     continue
@@ -188,7 +208,7 @@ class _Run:
                 count += there.units  # an earlier run was cut short after this document
                 continue
             with self.watch.stage("analyse"):
-                units = passages(document, source, file.name, own, self.settings, self.analyzer)
+                units = passages_of(document, source, file.name, own, self.settings, self.analyzer)
             if not units:
                 kept.discard(source)
                 documents -= 1
@@ -199,7 +219,7 @@ class _Run:
             self.sources.setdefault(file.name, set()).add(source)
             self._progress(document.at)
             self._flush_if_due()
-        if file.stamp() != before:
+        if not file.stamp() == before == self.reader.stamps.pop(file.name, before):
             raise file.bad("changed while it was being read; run it again")
         for source in sorted(self.sources.get(file.name, set()) - kept):
             del self.stored[source]
@@ -209,8 +229,10 @@ class _Run:
         self.records.append(FileRecord(file.name, digest, status, documents, count, before[0], original))
         self._flush_if_due()
 
-    def _read(self, file: SourceFile, known: Format) -> Iterator[Document]:
-        reading = read_documents(file, self.settings, known)
+    def _read(
+        self, file: SourceFile, known: Format, ahead: Sequence[tuple[SourceFile, Format]]
+    ) -> Iterator[Document]:
+        reading = self.reader.read(file, known, ahead)
         while True:
             with self.watch.stage("read"):
                 item = next(reading, None)

@@ -21,16 +21,20 @@ class Found:
 
     files: dict[str, tuple[SourceFile, Format]] = field(default_factory=dict)
     unsupported: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
     problems: list[FormatError] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     roots: list[str] = field(default_factory=list)
 
     def covers(self, name: str) -> bool:
-        """Whether a stored path lies among the paths that were looked at."""
+        """Return whether a stored path lies among the paths that were looked at."""
         return _below(name, self.roots)
 
     def lacks(self, name: str) -> bool:
-        """Whether a stored path was looked for and is not there; what could not be looked at may be."""
+        """Return whether a stored path was looked for and is not there.
+
+        What could not be looked at may be there.
+        """
         unseen = [str(problem.file) for problem in self.problems]
         return self.covers(name) and name not in self.files and not _below(name, unseen)
 
@@ -40,7 +44,7 @@ def _below(name: str, folders: Iterable[str]) -> bool:
 
 
 def stored_name(path: Path, settings: IngestSettings) -> str:
-    """The path as the store knows it: absolute, or relative to ``settings.base``."""
+    """Return the path as the store knows it: absolute, or relative to ``settings.base``."""
     whole = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links away from the name
     if settings.base is None:
         return whole.as_posix()
@@ -53,10 +57,10 @@ def stored_name(path: Path, settings: IngestSettings) -> str:
 def scan(
     paths: Iterable[str | os.PathLike[str]], settings: IngestSettings, *, leave_out: Path | None = None
 ) -> Found:
-    """Every readable file below the paths. Hidden ones and the folder ``leave_out`` are passed over.
+    """Return every readable file below the paths; hidden ones and the folder ``leave_out`` are passed over.
 
     A file that was named is read as text when its format is unknown; in a folder it is listed as
-    unsupported.
+    unsupported. Links in a folder that lead out of it are not followed, unless the settings say so.
     """
     found = Found()
     store = Path(os.path.abspath(leave_out)) if leave_out is not None else None  # noqa: PTH100
@@ -66,12 +70,23 @@ def scan(
         found.roots.append(name)
         if path.is_dir():
             for inner in _walk(path, store, found, settings):
-                _add(found, inner, settings, named=False)
+                if not settings.follow_links and _leads_outside(inner, path):
+                    found.outside.append(stored_name(inner, settings))
+                else:
+                    _add(found, inner, settings, named=False)
         else:
             _add(found, path, settings, named=True)
     found.files = dict(sorted(found.files.items()))
     found.unsupported.sort()
     return found
+
+
+def _leads_outside(path: Path, folder: Path) -> bool:
+    """Return whether a path is a link to something that is not in the folder."""
+    try:
+        return path.is_symlink() and path.exists() and not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return True
 
 
 def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettings) -> Iterator[Path]:
@@ -81,8 +96,16 @@ def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettin
             FormatError(f"cannot be listed ({problem.strerror}); check its permissions", file=place)
         )
 
-    for root, folders, names in os.walk(folder, onerror=unreadable):
+    seen: set[Path] = set()
+    for root, folders, names in os.walk(folder, onerror=unreadable, followlinks=settings.follow_links):
         here = Path(root)
+        if settings.follow_links:
+            # Links can lead round in a circle.
+            real = here.resolve()
+            if real in seen:
+                folders.clear()
+                continue
+            seen.add(real)
         folders[:] = sorted(
             name
             for name in folders

@@ -9,10 +9,12 @@ or that have about as many of the question's words as the pool's best usually do
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.promotion.near_duplicates import Statements
 from pagerag.promotion.sentence_arrays import title_reading
 from pagerag.text.analysis import Analysis
 from pagerag.text.questions import Question
@@ -26,17 +28,26 @@ REACH = 12
 _READ = 20_000  # characters of a unit that are searched for the question's words
 
 
-def admit_best(retrieved: NDArray[np.float32]) -> list[int]:
-    """The ``WIDTH`` best units by the retriever, in pool order."""
-    if len(retrieved) <= WIDTH:
-        return list(range(len(retrieved)))
-    return sorted(np.argsort(-retrieved, kind="stable")[:WIDTH].tolist())
+def admit_best(retrieved: NDArray[np.float32], statements: Statements) -> list[int]:
+    """Return the ``WIDTH`` best units by the retriever, in pool order; of units that say the same the best one."""
+    found: list[int] = []
+    for place in np.argsort(-retrieved, kind="stable").tolist():
+        if statements.first(place) == place:
+            found.append(place)
+            if len(found) == WIDTH:
+                break
+    return sorted(found)
 
 
 def admit_reached(
-    asked: Question, pool: Sequence[Candidate], best: Sequence[int], analyses: Sequence[Analysis]
+    asked: Question,
+    pool: Sequence[Candidate],
+    best: Sequence[int],
+    analyses: Sequence[Analysis],
+    statements: Statements,
 ) -> list[int]:
-    """Up to ``REACH`` more units that deserve a hearing, in pool order; ``analyses`` are those of ``best``."""
+    """Return up to ``REACH`` more units, in pool order: those that units of ``best`` name, or that have as many of the
+    question's words; ``analyses`` are those of ``best``."""
     if len(pool) <= len(best):
         return []
     inside = set(best)
@@ -57,7 +68,8 @@ def admit_reached(
         found = words(unit)
         if reached or found >= usual - 1:
             worth.append((-(found + 2.0 * reached), place))
-    return sorted(place for _, place in sorted(worth)[:REACH])
+    reached_first = (place for _, place in sorted(worth) if statements.first(place) == place)
+    return sorted(islice(reached_first, REACH))
 
 
 def anchored(retrieved: NDArray[np.float32]) -> NDArray[np.float32]:

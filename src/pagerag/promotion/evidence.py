@@ -158,9 +158,7 @@ class Evidence:
     @cached_property
     def lead(self) -> NDArray[np.bool_]:
         """Whether the sentence opens its document."""
-        reading = self.reading
-        place = reading.place % 100_000 if self.mode == "document" else reading.place
-        return np.asarray((place == 0) & (reading.own >= 0))
+        return np.asarray(self.reading.opens & (self.reading.own >= 0))
 
     @cached_property
     def answer_kind(self) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ of the answer or of gold annotations. What the caller gave no signal for has a v
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.graph import ADJACENT
+from pagerag.promotion.sentence_arrays import STRIDE
+from pagerag.promotion.whole_units import WHOLE, rarity
 
 __all__ = [
     "ABLATED_FEATURES",
@@ -49,13 +52,19 @@ FEATURES: tuple[str, ...] = (
     "pair_stem_link", "pair_cues_link", "cover_gain", "redundant",
     # paths
     "path1", "path2", "path3", "path_best", "path_rank",
-    # the question
-    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles",
+    # the unit as a whole
+    *WHOLE, "sim", "same_title", "ret_gap",
+    # the question and the pool
+    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_asks", "q_nested", "pool_size",
+    "pool_titled", "pool_documents", "pool_best", "pool_unknown", "pool_sim",
 )  # fmt: skip
 
+_OF_UNIT = FEATURES.index(WHOLE[0])
 _OF_QUESTION = FEATURES.index("q_bridge")
 OF_QUESTION = FEATURES[_OF_QUESTION:]
-"""The features of the question, the last ones: the same for every unit."""
+"""The features of the question and of the pool, the last ones: the same for every unit."""
+_ASKS = ("claim", "yes-no", "who", "when", "where", "how-many", "which", "what", "how", "why", "list")
+_PIECE = 6  # a later piece of a document lies so many sentences further on
 _LARGEST = (
     "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked", "link_anchor",
     "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",
@@ -95,8 +104,8 @@ def _beside(*values: Floats) -> Floats:
 
 
 def node_features(evidence: Evidence) -> Floats:
-    """One row per sentence, one column per name in ``FEATURES``."""
-    r, links, question = evidence.reading, evidence.links, evidence.reading.question
+    """One row per signal of the sentences, as ``FEATURES`` begins, one column per sentence."""
+    r, links = evidence.reading, evidence.links
     n = len(r)
     ret = evidence.signals.retrieved.take(r.unit)
     idf = evidence.idf
@@ -131,7 +140,9 @@ def node_features(evidence: Evidence) -> Floats:
         "cue_target": evidence.steps[1],
         "slot": evidence.slot,
         "size": np.log1p(r.size),
-        "place": np.minimum(r.place % 100_000 if evidence.mode == "document" else r.place, 12),
+        "place": np.minimum(
+            r.sentence + _PIECE * (r.place // STRIDE) if evidence.mode == "document" else r.place, 12
+        ),
         "pronoun": r.flags & 1,
         "answer_kind": evidence.answer_kind,
         "names": r.named,
@@ -155,20 +166,57 @@ def node_features(evidence: Evidence) -> Floats:
     table["doc_rank"] = (1.0 / count) @ (doc_ret[:, None] > doc_ret).astype(np.float32)
     _path_features(table, evidence, n)
 
-    rows = np.empty((len(FEATURES), n), dtype=np.float32)
-    found = [table[name] for name in FEATURES[:_OF_QUESTION]]
-    np.concatenate(found, out=rows[:_OF_QUESTION].reshape(-1), casting="unsafe")
+    rows = np.empty((_OF_UNIT, n), dtype=np.float32)
+    found = [table[name] for name in FEATURES[:_OF_UNIT]]
+    np.concatenate(found, out=rows.reshape(-1), casting="unsafe")
+    return rows
+
+
+def _of_units(evidence: Evidence) -> Floats:
+    """One row per measure of the whole unit, one column per unit that takes part."""
+    r, signals = evidence.reading, evidence.signals
+    units = r.taking_part
+    retrieved = signals.retrieved.take(units)
+    titles = [r.candidates[i].title for i in units.tolist()]
+    count = Counter(titles)
+    rows = np.empty((_OF_QUESTION - _OF_UNIT, len(units)), dtype=np.float32)
+    rows[: len(WHOLE)] = r.whole.T
+    rows[len(WHOLE)] = _NO_VECTOR if signals.similarity is None else signals.similarity.take(units)
+    rows[len(WHOLE) + 1] = [count[title] if title else 0 for title in titles]
+    ranked = np.sort(retrieved)[::-1]
+    # how far above or below the best of the others
+    best = np.where(retrieved >= ranked[0], ranked[1] if len(ranked) > 1 else 0.0, ranked[0])
+    rows[len(WHOLE) + 2] = retrieved - best
+    return rows
+
+
+def _of_question(evidence: Evidence) -> Floats:
+    """What is the same for every unit: the question's form, and what kind of pool this is."""
+    r, question, similarity = evidence.reading, evidence.reading.question, evidence.signals.similarity
     form = question.form
-    of_question = (
-        form == "bridge",
-        form == "comparison",
-        form == "yes-no",
-        asked,
-        len(question.tokens),
-        (r.asked & r.is_title).sum(),
+    tokens = tuple(dict.fromkeys(question.tokens))
+    rare = rarity(tokens)
+    known = r.query_has.any(axis=0)
+    units = r.taking_part.tolist()
+    return np.array(
+        (
+            form == "bridge",
+            form == "comparison",
+            form == "yes-no",
+            len(r.asked_places),
+            len(question.tokens),
+            (r.asked & r.is_title).sum(),
+            _ASKS.index(question.asks),
+            question.nested,
+            np.log1p(len(r.candidates)),
+            sum([bool(r.candidates[i].title) for i in units]) / len(units),
+            len(set(r.document.tolist())) / len(units),
+            r.whole[:, 1].max(initial=0.0),
+            rare[~known].sum() / max(float(rare.sum()), 1e-6),
+            _NO_VECTOR if similarity is None else similarity.max(),
+        ),
+        dtype=np.float32,
     )
-    rows[_OF_QUESTION:] = np.array(of_question, dtype=np.float32)[:, None]
-    return rows.T
 
 
 def _joint_similarity(evidence: Evidence, base: Floats) -> Floats:
@@ -292,9 +340,9 @@ def unit_view(evidence: Evidence) -> View:
 
 
 AGGREGATED = (
-    tuple(f"max_{name}" for name in FEATURES[:_OF_QUESTION])
-    + tuple(f"mean_{name}" for name in FEATURES[:_OF_QUESTION])
-    + ("doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[_OF_QUESTION:])
+    tuple(f"max_{name}" for name in FEATURES[:_OF_UNIT])
+    + tuple(f"mean_{name}" for name in FEATURES[:_OF_UNIT])
+    + ("doc_whole_cover", "doc_whole_asked", "doc_sentences", "doc_ret_own", *FEATURES[_OF_UNIT:])
 )
 
 
@@ -302,26 +350,33 @@ def unit_features(evidence: Evidence) -> Floats:
     """One row per unit that takes part: its sentence's own, or in document mode the best and the mean of its
     sentences with what only the whole unit tells (A.6)."""
     nodes = node_features(evidence)
-    if evidence.mode != "document":
-        return nodes
     r = evidence.reading
+    whole, asked = _of_units(evidence), _of_question(evidence)
+    place = {unit: column for column, unit in enumerate(r.taking_part.tolist())}
+    if evidence.mode != "document":
+        table = np.empty((len(FEATURES), len(r)), dtype=np.float32)
+        table[:_OF_UNIT] = nodes
+        table[_OF_UNIT:_OF_QUESTION] = whole.take([place[unit] for unit in r.unit.tolist()], axis=1)
+        table[_OF_QUESTION:] = asked[:, None]
+        return table.T
     starts = evidence.segments
     size = np.empty(len(starts), dtype=np.float32)
     np.subtract(starts[1:], starts[:-1], out=size[:-1], casting="unsafe")
     size[-1] = len(r) - starts[-1]
-    own = nodes[:, :_OF_QUESTION].T
-    width = len(own)
+    width = len(nodes)
     table = np.empty((len(AGGREGATED), len(starts)), dtype=np.float32)  # by columns, as the trees read it
-    table[:width] = np.maximum.reduceat(np.ascontiguousarray(own.T), starts, axis=0).T
-    np.divide(np.add.reduceat(own, starts, axis=1), size, out=table[width : 2 * width])
+    table[:width] = np.maximum.reduceat(np.ascontiguousarray(nodes.T), starts, axis=0).T
+    np.divide(np.add.reduceat(nodes, starts, axis=1), size, out=table[width : 2 * width])
     covered = np.maximum.reduceat(r.query_has, starts, axis=0)
-    asked = r.asked_places
-    named = np.maximum.reduceat(r.entity.take(asked, axis=1), starts, axis=0)
+    named = np.maximum.reduceat(r.entity.take(r.asked_places, axis=1), starts, axis=0)
+    present = r.unit.take(starts)
     table[2 * width] = covered @ r.idf / r.idf_total
-    table[2 * width + 1] = np.add.reduce(named, axis=1) / max(len(asked), 1)
+    table[2 * width + 1] = np.add.reduce(named, axis=1) / max(len(r.asked_places), 1)
     table[2 * width + 2] = np.log1p(size)
-    table[2 * width + 3] = evidence.signals.retrieved.take(r.unit.take(starts))
-    table[2 * width + 4 :] = nodes[:1, _OF_QUESTION:].T
+    table[2 * width + 3] = evidence.signals.retrieved.take(present)
+    end = 2 * width + 4 + len(whole)
+    table[2 * width + 4 : end] = whole.take([place[unit] for unit in present.tolist()], axis=1)
+    table[end:] = asked[:, None]
     return table.T
 
 

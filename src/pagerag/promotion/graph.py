@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pagerag.promotion import score
 from pagerag.promotion.reading import Reading
+from pagerag.promotion.sentence_arrays import STRIDE
 from pagerag.promotion.weights import Weights
 
 __all__ = ["ADJACENT", "KINDS", "NONE", "RELATION", "SHARED", "Links", "build_links"]
@@ -217,8 +218,7 @@ def _lay_adjacent(
     layers: list[Layer],
 ) -> None:
     """Neighbours in one document: confidence 1, and fixed spec, hub and noise for want of a trigger."""
-    apart = reading.place[:, None] - reading.place
-    near = ((np.abs(apart, out=apart) == 1) & same).ravel().nonzero()[0]
+    near = (_neighbours(reading) & same).ravel().nonzero()[0]
     if not len(near):
         return
     reliable = float(score.reliability(0.0, 1.0, w))
@@ -232,6 +232,18 @@ def _lay_adjacent(
         "triggers": 0.0, "asked": False, "names": False,
     }  # fmt: skip
     layers.append((near, fields))
+
+
+def _neighbours(reading: Reading) -> NDArray[np.bool_]:
+    """Tell which sentences follow each other, the last of a piece and the first of the next piece included."""
+    place, first = reading.place, reading.sentence == 0
+    apart = place[:, None] - place
+    near: NDArray[np.bool_] = np.abs(apart) == 1
+    if (place >= STRIDE).any():
+        piece = place // STRIDE
+        after = (piece - piece[:, None] == 1) & reading.closes[:, None] & first
+        near |= after | after.T
+    return near
 
 
 def _lay_relations(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -34,36 +35,51 @@ from pagerag.promotion.features import (
     unit_features,
     unit_view,
 )
-from pagerag.promotion.select import support_of
+from pagerag.promotion.next_unit import Standing, rank_units
 from pagerag.promotion.strategy import Fits, Judgement, state_of
 from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
-from pagerag.units import Mode, State
+from pagerag.promotion.whole_units import rarity
+from pagerag.units import Mode
 
-__all__ = ["FORMAT", "SUFFICIENCY", "LearnedModel", "LearnedStrategy", "order_of_argument", "sufficiency_row"]
+__all__ = [
+    "FORMAT",
+    "SUFFICIENCY",
+    "LearnedModel",
+    "LearnedStrategy",
+    "cover_of",
+    "order_of_argument",
+    "sufficiency_row",
+]
 
-FORMAT = 3
-_SMALL_POOL = 10
+FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
+_TOP = 5
+_TOLD = ("w_rare", "w_rare_best", "w_bm25", "w_run", "w_pairs", "w_stem", "sim", "answer_kind", "titled", "asked_share",
+         "cues", "path_best", "ret")  # fmt: skip
+_SIGNALS = 2  # a support encoder's signals that the verdict reads: support and bearing
+
 SUFFICIENCY: tuple[str, ...] = (
-    "expected_f1", "p1", "p2", "p3", "p_sum", "core", "p_min_core", "p_next", "doc1", "doc2", "doc3", "core_docs",
-    "support", "linked", "led", "cover", "stems", "cues", "answers", "asked", "asked_found", "asked_unknown",
-    "fresh_titles", "loose_names", "path1", "path2", "path3", "bridge", "comparison", "tokens", "gap",
+    "expected_f1", *(f"p{n}" for n in range(1, _TOP + 1)), "p_sum", "core", "p_min_core", "p_next", "gap", "doc1", "doc2",
+    "doc3", "core_docs", "linked", "named", "cover_core", "cover_top", "cover_pool", *(f"core_{name}" for name in _TOLD),
+    *(f"best_{name}" for name in _TOLD), *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2",
+    *OF_QUESTION,
 )  # fmt: skip
 """What the verdict on sufficiency is read from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedModel:
-    """Trees for the two rounds, the set's size and sufficiency, with the names of what they read."""
+    """Trees for the two rounds, the ranking, the set's size and sufficiency, with the names of what they read."""
 
     features: tuple[str, ...]
     signals: tuple[str, ...]
     first: Trees
     second: Trees
+    next: Trees
     size: Trees
     sufficiency: Trees
     neutral: Floats  # the median of each feature, for ablations
@@ -91,6 +107,7 @@ class LearnedModel:
             "neutral": self.neutral,
             **self.first.to_arrays("first"),
             **self.second.to_arrays("second"),
+            **self.next.to_arrays("next"),
             **self.size.to_arrays("size"),
             **self.sufficiency.to_arrays("sufficiency"),
         }
@@ -113,6 +130,7 @@ class LearnedModel:
                     signals=tuple(header["signals"]),
                     first=Trees.from_arrays("first", arrays),
                     second=Trees.from_arrays("second", arrays),
+                    next=Trees.from_arrays("next", arrays),
                     size=Trees.from_arrays("size", arrays),
                     sufficiency=Trees.from_arrays("sufficiency", arrays),
                     neutral=arrays["neutral"],
@@ -176,11 +194,19 @@ class LearnedStrategy:
         )
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
-        """Probabilities for every candidate, the set worth most, and how far it suffices."""
+        """Return every candidate's probability, the set worth most, and the probability that the evidence suffices."""
         view = unit_view(evidence)
-        rows, asked = self._scores(evidence, view)
-        core, expected = self._core(evidence, view, rows, asked, fits)
-        sufficiency, state = self._verdict(evidence, view, rows, core, expected)
+        table, rows = self._scores(evidence, view)
+        asked = table[0, len(self.model.features) - len(OF_QUESTION) : len(self.model.features)]
+        standing = Standing(view, rows, *cover_of(evidence, view), asked)
+        usable = self._usable(evidence)
+        ranked = rank_units(standing, self.model.next.log_odds, LARGEST, usable)
+        core, expected = self._core(standing, [i for i in ranked if usable[i]], fits)
+        if core:
+            row = sufficiency_row(standing, table, self.model.features, ranked, core, expected)
+            sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
+        else:
+            sufficiency = 0.0
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.overall
@@ -189,28 +215,20 @@ class LearnedStrategy:
             scores.astype(np.float32),
             tuple(int(view.unit[i]) for i in ordered),
             sufficiency,
-            state,
+            state_of(sufficiency, self.model.enough, self.model.some),
+            ranking=tuple(view.unit[ranked].tolist()),
         )
 
-    def _verdict(
-        self, evidence: Evidence, view: View, rows: Floats, core: tuple[int, ...], expected: float
-    ) -> tuple[float, State]:
-        """How far the core suffices. The learned verdict was trained on pools of twenty and compares the
-        chosen with the many they were chosen from; in a small pool the formula's support decides."""
-        if not core:
-            return 0.0, "insufficient"
-        if len(evidence.reading.candidates) < _SMALL_POOL:
-            nodes = evidence.nodes_of(view.unit[list(core)].tolist())
-            support = support_of(evidence.reading, evidence.links, nodes)
-            return support, state_of(support, evidence.weights.enough, evidence.weights.some)
-        row = sufficiency_row(evidence, view, rows, core, expected)
-        sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
-        return sufficiency, state_of(sufficiency, self.model.enough, self.model.some)
+    def _usable(self, evidence: Evidence) -> list[bool]:
+        """Tell which rows share a word with the question or the pool: no other is ever in the core."""
+        isolated = evidence.isolated
+        if evidence.mode == "document":
+            isolated = np.logical_and.reduceat(isolated, evidence.segments)
+        return (~isolated).tolist()
 
     def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
-        """Every row's probability, and the features of the question."""
+        """Return what the first round reads, and every row's probability."""
         table = unit_features(evidence)
-        asked = table[0, -len(OF_QUESTION) :]
         if self._off.any():
             table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
         if self.model.signals:
@@ -222,101 +240,108 @@ class LearnedStrategy:
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
         both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
-        return _sigmoid_all(self.model.second.log_odds(both)), asked
+        return table, _sigmoid_all(self.model.second.log_odds(both))
 
-    def _core(
-        self, evidence: Evidence, view: View, scores: Floats, asked: Floats, fits: Fits
-    ) -> tuple[tuple[int, ...], float]:
-        """Units in order of probability while they fit; of these prefixes the one worth most, with its expected
-        F1.
-
-        A unit that shares no word with the question or the pool is never in it.
-        """
-        isolated = evidence.isolated
-        if evidence.mode == "document":
-            isolated = np.logical_and.reduceat(isolated, evidence.segments)
-        alone = isolated.tolist()
-        order = np.argsort(-scores, kind="stable")[:_LOOKED_AT].tolist()
-        p = scores.tolist()
-        unit = view.unit.tolist()
+    def _core(self, standing: Standing, ranked: Sequence[int], fits: Fits) -> tuple[tuple[int, ...], float]:
+        """Return, of the sets made of the first units of the ranking that fit, the one worth most, with its expected
+        F1."""
+        p, unit = standing.p.tolist(), standing.view.unit.tolist()
         chosen: list[int] = []
         taken: set[int] = set()
-        for index in order:
-            if not alone[index] and fits({*taken, unit[index]}):
+        for index in ranked[:_LOOKED_AT]:
+            if fits({*taken, unit[index]}):
                 chosen.append(index)
                 taken.add(unit[index])
         if not chosen:
             return (), 0.0
         inside = set(chosen)
-        left = [i for i in order if i not in inside]
+        left = [i for i in ranked if i not in inside]
         expected = prefix_values([p[i] for i in chosen], [p[i] for i in left[:_COUNTED]])
         if not self.minimal_selection:
             return tuple(chosen), max(expected)
-        rows = size_rows(view, chosen + left, p, expected[:LARGEST], asked)
+        rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
         size = best_size(self.model.size.log_odds(rows), expected)
         return tuple(chosen[:size]), expected[size - 1]
 
 
+def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
+    """Return rows x question words, twice: each word's share of the question's weight where the unit holds it, and
+    where its title does, else 0."""
+    reading = evidence.reading
+    rare = rarity(tuple(dict.fromkeys(reading.question.tokens)))
+    share = rare / max(float(rare.sum()), 1e-6)
+    place = {unit: row for row, unit in enumerate(reading.taking_part.tolist())}
+    rows = [place[unit] for unit in view.unit.tolist()]
+    return reading.held.take(rows, axis=0) * share, reading.title_held.take(rows, axis=0) * share
+
+
+@cache
+def _columns(features: tuple[str, ...]) -> tuple[int, ...]:
+    """Return where the features of ``_TOLD`` stand: themselves, or the best of a unit's sentences."""
+    return tuple(features.index(name if name in features else f"max_{name}") for name in _TOLD)
+
+
 def sufficiency_row(
-    evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...], expected: float
+    standing: Standing,
+    table: Floats,
+    features: tuple[str, ...],
+    ranked: Sequence[int],
+    core: tuple[int, ...],
+    expected: float,
 ) -> Floats:
-    """The features of ``SUFFICIENCY`` for a selected set; ``scores`` and ``core`` speak of the view's rows,
-    ``expected`` is the set's expected F1."""
-    reading, question = evidence.reading, evidence.reading.question
-    ranked = [*np.sort(scores)[::-1].tolist(), 0.0, 0.0]
-    p = scores.tolist()
+    """Return the values of ``SUFFICIENCY`` for a selected set.
+
+    ``table`` is what the first round read (its columns are ``features``, then a support encoder's signals);
+    ``ranked`` and ``core`` are rows of the view, ``expected`` is the set's expected F1.
+    """
+    view, scores, cover = standing.view, standing.p, standing.cover
+    order = np.array(ranked[: _TOP + 1])
+    top = np.zeros(_TOP + 1, dtype=np.float32)
+    top[: len(order)] = scores.take(order)
     best_of: dict[int, float] = {}
+    p = scores.tolist()
     for document, value in zip(view.document.tolist(), p, strict=True):
         best_of[document] = max(value, best_of.get(document, 0.0))
-    documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0]
-    chosen = list(core)
-    nodes = evidence.nodes_of(view.unit[chosen].tolist())
-    inside = set(chosen)
-    idf = evidence.idf
-    explicit = reading.explicit.take(nodes, axis=0)
-    named = np.logical_or.reduce(explicit, axis=0)
-    asked_for = reading.asked_places
-    asked = len(asked_for)
-    known = reading.entity.take(nodes, axis=0).take(asked_for, axis=1)
-    found = int(np.logical_or.reduce(known, axis=0).sum())
-    cues = int(np.bitwise_or.reduce(reading.relations.take(nodes)))
-    best = evidence.paths.best_by_length()
-    return np.array(
+    documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0][:3]
+    chosen, inside = list(core), set(core)
+    told = table.take(_columns(features), axis=1)
+    signals = np.zeros((len(table), _SIGNALS), dtype=np.float32)
+    extra = table[:, len(features) :]
+    signals[:, : extra.shape[1]] = extra[:, :_SIGNALS]
+    support = np.zeros(_TOP, dtype=np.float32)
+    found = -np.sort(-signals[:, 0])[:_TOP]
+    support[: len(found)] = found
+    bearing = np.zeros(2, dtype=np.float32)
+    found = -np.sort(-signals[:, 1])[:2]
+    bearing[: len(found)] = found
+    return np.concatenate(
         [
-            expected,
-            ranked[0],
-            ranked[1],
-            ranked[2],
-            sum(p),
-            len(core),
-            min(p[i] for i in chosen),
-            max((value for i, value in enumerate(p) if i not in inside), default=0.0),
-            documents[0],
-            documents[1],
-            documents[2],
-            len(set(view.document.take(chosen).tolist())),
-            support_of(reading, evidence.links, nodes),
-            view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
-            view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
-            np.logical_or.reduce(reading.query_count.take(nodes, axis=0), axis=0) @ idf,
-            np.logical_or.reduce(reading.query_stem.take(nodes, axis=0), axis=0) @ idf,
-            (cues & question.relations).bit_count() / max(question.relations.bit_count(), 1),
-            evidence.answer_kind.take(nodes).any(),
-            asked,
-            found / max(asked, 1),
-            max(len(question.entities) - asked, 0),
-            (named & reading.is_title & ~reading.asked).sum(),
-            reading.named.take(nodes).sum() - explicit.sum(),
-            best[0],
-            best[1],
-            best[2],
-            question.form == "bridge",
-            question.form == "comparison",
-            len(question.tokens),
-            ranked[0] - ranked[1],
-        ],
-        dtype=np.float32,
-    )
+            np.array(
+                [
+                    expected,
+                    *top[:_TOP],
+                    scores.sum(),
+                    len(core),
+                    min(p[i] for i in chosen),
+                    max((value for i, value in enumerate(p) if i not in inside), default=0.0),
+                    top[0] - top[1],
+                    *documents,
+                    len(set(view.document.take(chosen).tolist())),
+                    view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
+                    view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
+                    cover.take(chosen, axis=0).max(axis=0).sum(),
+                    cover.take(order[:_TOP], axis=0).max(axis=0).sum(),
+                    cover.max(axis=0).sum(),
+                ],
+                dtype=np.float32,
+            ),
+            told.take(chosen, axis=0).max(axis=0),
+            told.max(axis=0),
+            support,
+            bearing,
+            standing.asked,
+        ]
+    ).astype(np.float32)
 
 
 def order_of_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import gt
 from typing import Any
@@ -28,14 +29,15 @@ from pagerag.promotion.candidates import (
 from pagerag.promotion.evidence import Evidence, Signals, retrieved_scores
 from pagerag.promotion.features import ABLATED_FEATURES
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
+from pagerag.promotion.near_duplicates import Statements
 from pagerag.promotion.reading import read_pool
 from pagerag.promotion.result import Promotion
-from pagerag.promotion.strategy import FormulaStrategy, Strategy
+from pagerag.promotion.strategy import FormulaStrategy, Judgement, Strategy
 from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
-from pagerag.units import Candidate, Mode, Pool, Relation
+from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 __all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
 
@@ -59,7 +61,8 @@ class Promoter:
     ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
     own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default
     the learned one, unless weights are given, which are the formula's); ``support``
-    is a model's own judgement as one more signal; ``ablate`` removes components ("support_scoring",
+    is a model's own judgement as one more signal: a SupportEncoder, or "default" (the one of ``pagerag-models``), "auto"
+    (that one where it is installed) or "none"; ``ablate`` removes components ("support_scoring",
     "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
 
     >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
@@ -75,11 +78,11 @@ class Promoter:
         analyzer: Analyzer | None = None,
         *,
         strategy: str | Strategy | None = None,
-        support: SupportEncoder | None = None,
+        support: SupportEncoder | SupportChoice | None = None,
         ablate: Iterable[str] = (),
     ) -> None:
         self.analyzer = analyzer or Analyzer()
-        self.support = support
+        self.support: SupportEncoder | None = _support(support)
         self.ablate = (ablate,) if isinstance(ablate, str) else tuple(sorted(set(ablate)))
         if not (weights is None or isinstance(weights, Weights | Mapping)):
             raise InputError(
@@ -190,7 +193,8 @@ class Promoter:
             earlier = check_analyses(analyses, len(given))
             analyses = [earlier[i] for i in order]
         judge = self.strategy(mode, strategy)
-        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters)
+        statements = Statements(pool)
+        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
         # what comes out is finite, as the tests check for any pool.
         with np.errstate(invalid="ignore"):
@@ -202,13 +206,23 @@ class Promoter:
                 relations=relations,
                 analyses=analyses,
                 weights=judge.weights,
+                statements=statements,
             )
             judgement = judge.judge(evidence, budget.fits)
+        judgement = _with_copies(judgement, statements)
         core = judgement.core
         worth = judgement.scores
         if fill_by_score:
             worth = np.maximum(worth, _probabilities(pool))
-        context = (*core, *budget.fill(core, worth))
+        # By worth, for those who read only the first; the core itself stays in the order of the argument.
+        ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
+        best_first = sorted(core, key=ranking.index)
+        after = (
+            np.argsort(-worth, kind="stable").tolist()
+            if fill_by_score or not judgement.ranking
+            else ([*ranking, *np.argsort(-worth, kind="stable").tolist()])
+        )
+        context = (*best_first, *budget.fill(core, after))
         return Promotion(
             question=question,
             k=k,
@@ -221,6 +235,9 @@ class Promoter:
             core_places=tuple(order[i] for i in core),
             context_places=tuple(order[i] for i in context),
             state=judgement.state,
+            copies={
+                order[i]: order[statements.first(i)] for i in statements.known() if statements.first(i) != i
+            },
         )
 
     def evidence(
@@ -233,14 +250,16 @@ class Promoter:
         relations: Iterable[Relation] = (),
         analyses: Sequence[Analysis | None] | None = None,
         weights: Weights | None = None,
+        statements: Statements | None = None,
     ) -> Evidence:
-        """What a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        statements = statements or Statements(pool)
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
         retrieved = retrieved_scores(pool)
-        units = admit_best(retrieved)
+        units = admit_best(retrieved, statements)
         readings = self._analyses(pool, units, analyses, mode)
-        reached = admit_reached(asked, pool, units, readings)
+        reached = admit_reached(asked, pool, units, readings, statements)
         if reached:
             readings += self._analyses(pool, reached, analyses, mode)
             units += reached
@@ -360,6 +379,20 @@ def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:
     raise InputError(f"promote_many takes Pools or (question, candidates) pairs, not {type(item).__name__}")
 
 
+def _support(choice: SupportEncoder | SupportChoice | None) -> SupportEncoder | None:
+    if choice is None:
+        return None
+    if isinstance(choice, str):
+        from pagerag.models import support_named  # onnxruntime behind it: only for those who ask for it
+
+        return support_named(choice)
+    if not isinstance(choice, SupportEncoder):
+        raise InputError(
+            f"support is {choice!r}; it must be auto, default, none, or an object with name, signals and support()"
+        )
+    return choice
+
+
 class _Budget:
     """k units, max_tokens tokens, no unit twice: hard bounds."""
 
@@ -369,40 +402,44 @@ class _Budget:
         k: int,
         max_tokens: int | None,
         count: TokenCounter,
+        statements: Statements,
     ) -> None:
         self.k = int(k)
         self.max_tokens = max_tokens
         self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
-        # Two units of the same text say the same thing twice, whatever their ids.
-        self._pool = pool
-        self._says: dict[int, str] = {}
-
-    def _said(self, unit: int) -> str:
-        """What the unit says, letter case aside: made when asked for, since most units never are."""
-        said = self._says.get(unit)
-        if said is None:
-            said = self._says[unit] = self._pool[unit].text.strip().casefold()
-        return said
+        self._statements = statements
 
     def fits(self, units: set[int]) -> bool:
         """Whether these candidates may stand together in a context."""
         if len(units) > self.k:
             return False
-        if len({self._said(unit) for unit in units}) < len(units):
+        # Two units that say the same take one place, whatever their ids.
+        if len({self._statements.first(unit) for unit in units}) < len(units):
             return False
         return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
 
-    def fill(self, core: tuple[int, ...], worth: NDArray[np.float32]) -> list[int]:
-        """The unused candidates worth most that still fit, best first (A.5, the last step)."""
+    def fill(self, core: tuple[int, ...], ranking: Iterable[int]) -> list[int]:
+        """Return the first candidates of the ranking that are not in the core and still fit (A.5, the last step)."""
         inside = set(core)
         filled: list[int] = []
-        for index in np.argsort(-worth, kind="stable").tolist():
+        for index in ranking:
             if len(inside) >= self.k:
                 break
             if index not in inside and self.fits({*inside, index}):
                 inside.add(index)
                 filled.append(index)
         return filled
+
+
+def _with_copies(judgement: Judgement, statements: Statements) -> Judgement:
+    """Give each copy of a unit the score of the unit that stands for it."""
+    copies = [(unit, first) for unit in statements.known() if (first := statements.first(unit)) != unit]
+    if not copies:
+        return judgement
+    scores = judgement.scores.copy()
+    for unit, first in copies:
+        scores[unit] = scores[first]
+    return replace(judgement, scores=scores)
 
 
 def _probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pagerag.promotion.names import Names, stated_by
 from pagerag.promotion.sentence_arrays import MAX_NODES, Documents, Rows, Sentences, Words, narrow
+from pagerag.promotion.whole_units import whole_units
 from pagerag.text.analysis import Analysis
 from pagerag.text.codes import question_codes
 from pagerag.text.questions import Question
@@ -37,6 +38,8 @@ class Reading:
     spans: tuple[tuple[int, int], ...]  # n: offsets into the candidate's text
     document: Ints  # n: index of the document
     place: Ints  # n: place in the document
+    opens: Bools  # n: the sentence is the first of its document
+    closes: Bools  # n: ... the last of its unit
     tokens: tuple[tuple[str, ...], ...]  # n: Tok(s)
     size: Floats  # n: |set(Tok(s))|
     relations: Ints  # n: relation cues as bits
@@ -60,6 +63,10 @@ class Reading:
         tuple[int, int, Relation, tuple[int, ...]], ...
     ]  # head, tail, relation, nodes that state it
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
+    taking_part: Ints  # u: the candidates that take part
+    whole: Floats  # u x measures of the whole unit, see whole_units.WHOLE
+    held: Bools  # u x Q: the unit or its title has the question token
+    title_held: Bools  # u x Q: its title has it
     relations_left_out: int = 0  # given with the pool, but beyond what is read
 
     def __len__(self) -> int:
@@ -95,6 +102,7 @@ def read_pool(
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
     rows = Rows(candidates, analyses, units, sentences, keep)
     words = Words(rows, sentences, documents)
+    whole, held, title_held = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
     stated = stated_by(candidates, relations)
     given = len(relations) + sum([len(unit.relations) for unit in candidates if unit.relations])
     named = Names(rows, documents, candidates, asked, stated)
@@ -106,6 +114,8 @@ def read_pool(
         spans=rows.spans,
         document=rows.document,
         place=rows.place,
+        opens=rows.opens,
+        closes=rows.closes,
         tokens=rows.tokens,
         size=words.size,
         relations=rows.relations,
@@ -127,5 +137,9 @@ def read_pool(
         title_share=words.title_share,
         stated=named.stated(),
         overlap=words.overlap,
+        taking_part=np.array(units, dtype=np.int64),
+        whole=whole,
+        held=held,
+        title_held=title_held,
         relations_left_out=given - len(stated),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ class Promotion:
     order: tuple[int, ...]  # place in the evidence → place in the pool
     core_places: tuple[int, ...]
     context_places: tuple[int, ...]
+    copies: Mapping[int, int] = field(
+        default_factory=dict
+    )  # place of a copy → place of the unit that stands for it
 
     @property
     def core(self) -> tuple[Candidate, ...]:

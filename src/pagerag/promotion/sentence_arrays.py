@@ -15,12 +15,25 @@ from pagerag.text.gazetteer import title_keys, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
 
-__all__ = ["MAX_NODES", "Documents", "Rows", "Sentences", "Title", "Words", "narrow", "title_reading"]
+__all__ = [
+    "MAX_NODES",
+    "STRIDE",
+    "Documents",
+    "Rows",
+    "Sentences",
+    "Title",
+    "Words",
+    "narrow",
+    "title_reading",
+]
 
 MAX_NODES = 36
 """How many sentences take part in the graph. Larger pools are narrowed to the most relevant sentences and
 those that name another document, so that the work is bounded whatever the pool. In cross-validation on the
 train files 36 did as well as 240."""
+
+STRIDE = 100_000
+"""More sentences than a unit has: places of sentences in a document are the unit's place times this, plus their own."""
 
 _LONGEST_TITLE = 300  # characters; what is longer is no title
 
@@ -72,7 +85,18 @@ class Documents:
 class Sentences:
     """All sentences of the units that take part, one after the other, and the question's words in them."""
 
-    __slots__ = ("document", "own", "owner", "repeats", "sizes", "stem", "title", "title_stem", "words")
+    __slots__ = (
+        "document",
+        "own",
+        "owner",
+        "repeats",
+        "sizes",
+        "stem",
+        "title",
+        "title_stem",
+        "which",
+        "words",
+    )
 
     owner: Ints  # S: place of the unit among those that take part
     document: Ints  # S
@@ -83,6 +107,7 @@ class Sentences:
     stem: Bools  # S x Q: it has a word with the token's stem
     title: Bools  # documents x Q: the title has the question token
     title_stem: Bools  # documents x Q
+    which: Ints  # for each token the question's word that it is, or -1
 
     def __init__(self, analyses: Sequence[Analysis], documents: Documents, asked: Ints) -> None:
         units = codes_of(analyses)
@@ -102,7 +127,11 @@ class Sentences:
         marks[half, np.arange(len(rows)).repeat(rows).take(place), column] = True
         self.own, self.stem = marks[:, : len(self.sizes)]
         self.title, self.title_stem = marks[:, len(self.sizes) :]
-        self.words = words[0, : sum(self.sizes)]
+        total = sum(self.sizes)
+        self.words = words[0, :total]
+        exact = (half == 0) & (place < total)
+        self.which = np.full(total, -1, dtype=np.int64)
+        self.which[place[exact]] = column[exact]
 
 
 def narrow(
@@ -153,7 +182,7 @@ class Rows:
     """The nodes: the sentences that take part, as arrays and lists of the same length."""
 
     __slots__ = (
-        "document", "flags", "nodes", "own", "place", "relations", "sentence", "sizes", "spans", "stem", "tokens",
+        "closes", "document", "flags", "nodes", "opens", "own", "place", "relations", "sentence", "sizes", "spans", "stem", "tokens",
         "unit", "words",
     )  # fmt: skip
 
@@ -181,10 +210,22 @@ class Rows:
             position = candidates[index].position
             place = index if position is None else position
             # Sentences of one chunk follow each other; the next chunk of the same document comes after.
-            first.append(place if analysis.whole else place * 100_000)
+            first.append(place if analysis.whole else place * STRIDE)
+        lengths = np.array(list(map(len, analyses)), dtype=np.int64)
+        # A sentence of unknown place may stand anywhere; a document of unknown place is whole.
+        opening = np.array(
+            [
+                candidates[index].position == 0 or (candidates[index].position is None and not analysis.whole)
+                for index, analysis in zip(units, analyses, strict=True)
+            ],
+            dtype=bool,
+        )
         self.unit: Ints = np.array(units, dtype=np.int64).take(owner)
         self.sentence: Ints = np.array(within, dtype=np.int64)
         self.place: Ints = np.array(first, dtype=np.int64).take(owner) + self.sentence
+        # Of a document that comes in pieces only the first piece opens it.
+        self.opens: Bools = (self.sentence == 0) & opening.take(owner)
+        self.closes: Bools = self.sentence == lengths.take(owner) - 1
         self.nodes = list(zip(map(analyses.__getitem__, owner.tolist()), within, strict=True))
         self.spans = tuple([analysis.spans[place] for analysis, place in self.nodes])
         self.tokens = tuple([analysis.tokens[place] for analysis, place in self.nodes])

@@ -34,6 +34,8 @@ class Judgement:
     sufficiency: float
     state: State
     decisions: tuple[Decision, ...] = ()
+    ranking: tuple[int, ...] = ()
+    """Candidates best first by what each adds to those before it; empty where the scores alone rank."""
 
 
 def state_of(sufficiency: float, enough: float, some: float) -> State:

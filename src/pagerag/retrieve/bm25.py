@@ -28,3 +28,7 @@ class BM25Retriever:
         """Return the ``k`` best units, best first, each with its score."""
         chosen = [replace(self.candidates[row], score=score) for row, score in self.index.rank(question, k)]
         return Pool(question, tuple(chosen), origin=self.name)
+
+    def search_text(self, text: str, k: int = 20) -> list[Candidate]:
+        """Return the ``k`` best units for a text, best first, each with its score."""
+        return list(self.retrieve(text, k).candidates)

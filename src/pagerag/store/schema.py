@@ -33,7 +33,7 @@ from pagerag.units import ANALYSIS_VERSION, Unit
 
 __all__ = ["APPLICATION", "SCHEMA_VERSION", "TABLES", "Identity", "id_number", "pack_unit", "unpack_unit"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
 
 APPLICATION = 0x50524147
@@ -155,6 +155,7 @@ def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
         text = plain[at + first : at + first + second].decode("utf-8")
         values["sentences"] = tuple((int(start), int(end)) for start, end in values["sentences"])
         values["pages"], values["names"] = tuple(values["pages"]), tuple(values["names"])
+        values["section_path"] = tuple(map(str, values["section_path"]))
     except (zlib.error, struct.error, TypeError, KeyError, RecursionError) as broken:
         raise ValueError(str(broken)) from broken
     return Unit(

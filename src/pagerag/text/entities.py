@@ -35,10 +35,10 @@ _JOINERS = "|".join(NAME_JOINERS.split())
 # No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and
 # harmless.
 _ASCII_NAME = re.compile(
-    r"[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
+    r"[0-9]*[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
 ).findall
 _ANY_NAME = re.compile(
-    rf"[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
+    rf"[0-9]*[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
 ).findall
 # Opens with what it looks for: a look-behind would be tried at every character of the sentence.
 _NUMBER = re.compile(r"\d[\d,.]*\d").finditer
@@ -49,6 +49,14 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|«[^»\n]{2,80}»|「[^」\n]{1,40}」|『[^』\n]{1,40}』|《[^》\n]{1,40}》"
 ).findall
 _HAS_QUOTE = re.compile(r"[\"“«「『《]").search
+# What looks like names and is none: addresses, paths of files, fields of templates.
+_ADDRESS = re.compile(
+    r"\b[a-z]{2,10}://[^\s<>\"]+|\{[{%][^{}]{0,80}[%}]\}|(?<![\w/])(?:[\w.-]{1,60}/){2,8}[\w.-]{1,60}"
+)
+# What is a name without a capital: confirmation_prompt, --max-time, __init__
+_IDENTIFIER = re.compile(
+    r"(?<![\w-])--[a-z][\w-]{2,40}|\b_{0,2}[a-zA-Z0-9]{1,40}(?:_[a-zA-Z0-9]{1,40}){1,6}\b"
+).findall
 _FATHER = re.compile(r" (?:bin|binti|ibn) ")
 _TAIL = ".'’-&"
 _GENITIVE = ("'s", "’s")
@@ -63,28 +71,46 @@ def extract_entities(text: str) -> list[str]:
     """
     found: list[str] = []
     plain = text.isascii()
+    if "/" in text or "{" in text:
+        text = _ADDRESS.sub(" ", text)
     for surface in _ASCII_NAME(text) if plain else _ANY_NAME(text):
-        last = surface[-1]
-        if last in _TAIL:
-            surface = surface.rstrip(_TAIL)
-            last = surface[-1]
-        if last == "s" and surface[-2:] in _GENITIVE:
-            surface = surface[:-2]
+        surface = _bare(surface)
         if " " not in surface:
             lower = surface.lower()
             if not (lower in STOP_WORDS or (lower in RELATION_OF and text.startswith(surface))):
                 found.append(surface)
             continue
+        head, _, rest = surface.partition(" ")
+        if head != "The" and head.lower() in STOP_WORDS and text.startswith(surface):
+            surface = rest  # a capital by its place alone: "If Guido", "This PEP"
         found.append(surface)
         if ("bin" in surface or "ibn" in surface) and _FATHER.search(surface) is not None:
             found += _FATHER.split(surface)  # a name that contains the father's
     if (_HAS_ASCII_DIGITS(text) if plain else _HAS_DIGITS(text)) is not None:
         found += _numbers(text, found)
+    if "_" in text or "--" in text:
+        found += [name for name in dict.fromkeys(_IDENTIFIER(text)) if name not in found]
     if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
-        for quoted in _QUOTED(text):
-            surface = quoted[1:-1].strip(" ,.;:!?")
-            if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in found:
-                found.append(surface)
+        found += _quoted(text, found)
+    return found
+
+
+def _bare(surface: str) -> str:
+    """Return a name without the punctuation or the genitive at its end."""
+    last = surface[-1]
+    if last in _TAIL:
+        surface = surface.rstrip(_TAIL)
+        last = surface[-1]
+    return surface[:-2] if last == "s" and surface[-2:] in _GENITIVE else surface
+
+
+def _quoted(text: str, names: list[str]) -> list[str]:
+    """Return the titles in quotes that are not among the names already."""
+    found: list[str] = []
+    for quoted in _QUOTED(text):
+        surface = quoted[1:-1].strip(" ,.;:!?")
+        if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in names and surface not in found:
+            found.append(surface)
     return found
 
 

@@ -37,6 +37,14 @@ _YES_NO = frozenset(
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
 _LONGEST_RUN = 8  # words of a name
+_WH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
+_COUNTED = frozenset(["many", "much", "long", "old", "far", "large", "big", "often", "tall", "high", "deep"])
+_LISTING = frozenset(["list", "name", "give", "enumerate"])
+_WH_WITHIN = 4  # words: "in which year", "on what date" open with a preposition
+_SHORT = 12  # words; a longer text with a wh-word inside and no question mark is a claim
+_NESTED = re.compile(
+    r"\bof (?:the|a|an|this|that|its|his|her|their)\b|['’]s\b|\b(?:whose|that|which|who|where|when)\b"
+)
 _WORD = re.compile(r"\w+")
 _OR = re.compile(r"\bor\b")
 # "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
@@ -66,6 +74,10 @@ class Question:
     """The relation that is asked for in the end, as one bit: the birthplace."""
     weighed: str = ""
     """The kind of thing that a comparison weighs, where its words tell: date, in "which came out first"."""
+    asks: str = "claim"
+    """The word that asks: who, what, which, when, where, why, how, how-many, yes-no, list; else claim."""
+    nested: int = 0
+    """How often one thing is told by another: "of the", possessives, relative clauses."""
     runs: tuple[str, ...] = ()
     """Its words in a row, two or more of them (one, in a question without capitals): any may be the name of
     something in the pool."""
@@ -94,8 +106,25 @@ def read_question(text: str) -> Question:
         near=near,
         target=target,
         weighed="date" if form == "comparison" and _by_date(words) else "",
+        asks=_asks(words, text),
+        nested=len(_NESTED.findall(text.lower())),
         runs=_runs(tokens, 1 if text == text.lower() else 2),
     )
+
+
+def _asks(words: list[str], text: str) -> str:
+    """Return the word that asks; a sentence that opens otherwise and has no question mark states a claim."""
+    first = words[0] if words else ""
+    if first in _YES_NO:
+        return "yes-no"
+    if first in _LISTING:
+        return "list"
+    for place, word in enumerate(words[:_WH_WITHIN] if "?" not in text else words):
+        if word == "how" and place + 1 < len(words) and words[place + 1] in _COUNTED:
+            return "how-many"
+        if word in _WH and (place == 0 or "?" in text or len(words) < _SHORT):
+            return "who" if word in {"whom", "whose"} else word
+    return "what" if "?" in text else "claim"
 
 
 def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:

@@ -1,77 +1,406 @@
-"""HTML: the text that a reader of the page sees, the headings as sections."""
+"""HTML: the text that a reader of the page sees, the headings as sections, each character's place kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pagerag._extras import need
-from pagerag.ingest.documents import Document, IngestSettings, SourceFile, TextBuilder
-from pagerag.ingest.formats.text import decode
+from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
 
-__all__ = ["read_html"]
+__all__ = ["add_page", "page_blocks", "read_html"]
 
-# Not text of the page, or not its own: scripts, and what surrounds the article on every page of a site.
+# Not text of the page, or not its own: scripts, controls, and what surrounds the article on every page.
 _DROPPED = frozenset(
-    ("script", "style", "noscript", "template", "svg", "head", "nav", "footer", "aside", "form", "button")
+    (  # noqa: SIM905
+        "script style noscript template svg head nav footer button select datalist textarea iframe object "
+        "audio video canvas map rp annotation annotation-xml noframes noembed"
+    ).split()
 )
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_BLOCKS = _HEADINGS.union(
-    ("address", "article", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div"),
-    ("dl", "dt", "fieldset", "figcaption", "figure", "header", "hgroup", "hr", "html", "li", "main", "ol"),
-    ("p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"),
+_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"))
+_NAVIGATION = frozenset(
+    (  # noqa: SIM905
+        "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path"
+    ).split()
 )
+_HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+# An opening tag of the key ends an open element of the values, nearer than the boundary.
+_CLOSES = {
+    "li": (("li",), ("ul", "ol", "menu")),
+    "dt": (("dt", "dd"), ("dl",)),
+    "dd": (("dt", "dd"), ("dl",)),
+    "tr": (("td", "th", "tr"), ("table",)),
+    "td": (("td", "th"), ("tr", "table")),
+    "th": (("td", "th"), ("tr", "table")),
+    "thead": (("td", "th", "tr", "thead", "tbody"), ("table",)),
+    "tbody": (("td", "th", "tr", "thead", "tbody"), ("table",)),
+    "option": (("option",), ("select",)),
+}
+_NOT_IN_P = BLOCKS - {"td", "th", "tr", "tbody", "thead", "tfoot", "caption", "html", "body"}
+_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}charset\s{0,8}=\s{0,8}[\"']?\s{0,8}([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE
+)
+_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s{0,8}=\s{0,8}[\"']([A-Za-z0-9_:.-]{2,40})")
+_WORD = re.compile(r"[A-Za-z]+")
+_SEPARATORS = (" - ", " – ", " — ", " | ", " · ", " :: ", " « ", " • ")
+_PERMALINKS = frozenset(("¶", "#", "§", "🔗"))
+_WIDEST_SPAN = 100
 
 
 def read_html(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
-    """The title is the page's own, or its first heading of the first level."""
-    soup_of = need("bs4", "beautifulsoup4", "html", "to read HTML files")
-    data = file.read(settings.max_file_bytes)
-    # The page's own declaration of its encoding counts unless the bytes say otherwise.
-    found = soup_of.UnicodeDammit(data, ["utf-8"], is_html=True)
-    text = found.unicode_markup if found.unicode_markup and b"\0" not in data[:4096] else decode(file, data)
-    soup = soup_of.BeautifulSoup(text, "html.parser")
-    first = soup.title or soup.find("h1")
-    title = " ".join(first.get_text(" ").split()) if first is not None else ""
-    builder = TextBuilder()
-    _walk(soup, builder, soup_of)
+    """Read a page; the title is the page's own, or its first heading of the first level."""
+    source = _decoded(file, file.read(settings.max_file_bytes))
+    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
+    title = add_page(source, builder)
     yield builder.document(title, file.stem)
 
 
-def _walk(root: Any, builder: TextBuilder, soup_of: Any) -> None:
-    """Inline text is gathered until a block begins or ends. A loop, since pages can nest very deep."""
-    line: list[str] = []
+def _decoded(file: SourceFile, data: bytes) -> str:
+    """Decode a page: what its bytes say, then what it declares, then a guess."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    found = _DECLARED.search(data[:1024]) or _CHARSET.search(data[:4096])
+    if found is not None and b"\0" not in data[:4096]:
+        try:
+            return data.decode(found.group(1).decode("ascii"))
+        except (LookupError, UnicodeDecodeError):
+            pass
+    return decode(file, data)
 
-    def flush(heading: bool = False) -> None:
-        builder.block("".join(line), heading=heading)
-        line.clear()
 
-    stack: list[Any] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str) and not hasattr(node, "contents"):
-            if node in ("</block>", "</heading>") and isinstance(node, _End):
-                flush(node == "</heading>")
-            elif type(node) is soup_of.NavigableString:  # not comments, doctypes and the like
-                line.append(" ".join(node.split("\n")))
-            continue
-        name = node.name
-        if name in _DROPPED:
-            continue
+def add_page(source: str, builder: TextBuilder) -> str:
+    """Add the blocks of a page to ``builder`` and return the page's title."""
+    page = _Page(source)
+    page.read()
+    for block in page.blocks:
+        if block.cells is not None:
+            builder.row(block.cells, block.headers)
+        else:
+            builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
+    first = next((" ".join(b.words().split()) for b in page.blocks if b.heading == 1), "")
+    title = " ".join(page.title.split())
+    if first and any(title.startswith(first + mark) for mark in _SEPARATORS):
+        return first  # "Leave – Handbook – Company": the page's own part of it
+    return title or first
+
+
+def page_blocks(source: str, start: int, end: int) -> list[_Block]:
+    """Return the blocks of a part of a file that is written in HTML."""
+    page = _Page(source[start:end])
+    page.read()
+    for block in page.blocks:
+        block.pieces = _moved(block.pieces, start)
+        if block.cells is not None:
+            block.cells = [_moved(cell, start) for cell in block.cells]
+    return page.blocks
+
+
+def _moved(pieces: Sequence[Piece], by: int) -> list[Piece]:
+    return [Piece(p.text, p.start + by, p.end + by) if p.start >= 0 else p for p in pieces]
+
+
+@dataclass(slots=True)
+class _Block:
+    pieces: Sequence[Piece] = ()
+    heading: int = 0
+    atom: bool = False
+    code: bool = False
+    cells: Sequence[Sequence[Piece]] | None = None
+    headers: Sequence[str] = ()
+
+    def words(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element that has not ended: what to undo when it does."""
+
+    name: str
+    hidden: bool = False
+    menu: bool = False
+    blocks: int = 0
+    linked: int = 0
+    length: int = 0
+
+
+@dataclass(slots=True)
+class _Table:
+    headers: list[str] = field(default_factory=list)
+    rows: int = 0
+    cells: list[list[Piece]] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    all_headers: bool = True
+    carried: dict[int, tuple[int, str]] = field(default_factory=dict)
+    in_cell: bool = False
+    layout: bool = False
+
+
+class _Page:
+    """One walk over the tags of a page, with the elements that are open."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.blocks: list[_Block] = []
+        self.title = ""
+        self.open: list[_Open] = []
+        self.names: Counter[str] = Counter()
+        self.unseen = 0
+        self.line: list[Piece] = []
+        self.tables: list[_Table] = []
+        self.term: list[Piece] = []
+        self.linked = self.length = 0
+
+    def read(self) -> None:
+        for tag in tokens(self.source):
+            if tag.kind == "text":
+                self._text(tag)
+            elif tag.kind == "start":
+                self._start(tag)
+            elif tag.kind == "end":
+                self._end(tag.name)
+        while self.open:
+            self._close()
+        self._flush()
+
+    # -- text
+
+    def _text(self, tag: Tag) -> None:
+        if tag.name == "title" and not self.title:
+            self.title = "".join(piece.text for piece in pieces_of(self.source, tag.start, tag.end))
+            return
+        if self.unseen or tag.name in ("title", "script", "style"):
+            return
+        size = tag.end - tag.start
+        self.length += size
+        if self.names["a"]:
+            self.linked += size
+            if size <= 8 and html.unescape(self.source[tag.start : tag.end]).strip() in _PERMALINKS:
+                return
+        if tag.name == "cdata":
+            self.line.append(Piece(self.source[tag.start : tag.end], tag.start, tag.end))
+        else:
+            self.line.extend(pieces_of(self.source, tag.start, tag.end))
+
+    def _flush(self, *, heading: int = 0) -> None:
+        """End the block of the text so far."""
+        if not self.line:
+            return
+        table = self.tables[-1] if self.tables else None
+        if table is not None and not table.layout and table.in_cell:
+            self.line.append(added(" "))
+            return
+        if all(piece.text.isspace() for piece in self.line):
+            self.line.clear()
+            return
+        pieces = list(self.line)
+        self.line.clear()
+        if self.term and self.names["dd"]:
+            pieces = [*self.term, added(": "), *pieces]
+            self.term = []
+        atom = bool(self.names["li"] or self.names["dd"])
+        self.blocks.append(_Block(pieces, heading, atom, bool(self.names["pre"])))
+
+    # -- elements
+
+    def _start(self, tag: Tag) -> None:
+        name = tag.name
         if name == "br":
-            line.append("\n")
-            continue
-        if name in ("td", "th") and line:
-            line.append(" | ")
-        children = list(node.contents)
-        if name in _BLOCKS:
-            flush()
-            stack.append(_End("</heading>" if name in _HEADINGS else "</block>"))
-        stack.extend(reversed(children))
-    flush()
+            if not self.unseen:
+                self.line.append(Piece("\n" if self.names["pre"] else " ", tag.start, tag.end))
+            return
+        if name in BLOCKS:
+            self._imply(name)
+            self._flush()
+        if name in VOID or (tag.empty and name not in BLOCKS):
+            return
+        element = _Open(name, blocks=len(self.blocks), linked=self.linked, length=self.length)
+        element.hidden = name in _DROPPED
+        if tag.end - tag.start > len(name) + 2:
+            self._attributes(tag, element)
+        self.open.append(element)
+        self.names[name] += 1
+        self.unseen += element.hidden
+        if name == "table":
+            self._open_table()
+        elif self.tables and not self.unseen:
+            self._table_part(tag)
+        if tag.empty:
+            self._close()
+
+    def _attributes(self, tag: Tag, element: _Open) -> None:
+        values = attributes(self.source, tag)
+        if hidden(values) or values.get("role", "").lower() in _ROLES:
+            element.hidden = element.name not in ("html", "body")
+        labels = f"{values.get('class', '')} {values.get('id', '')}"
+        if element.name in BLOCKS and not _HEADINGS.get(element.name):
+            words = {word.lower() for word in _WORD.findall(labels[:300])}
+            element.menu = not words.isdisjoint(_NAVIGATION)
+
+    def _imply(self, name: str) -> None:
+        """Close what an opening tag ends without saying so."""
+        if self.names["p"] and name in _NOT_IN_P:
+            self._end("p", within=("td", "th", "table", "button", "object"))
+        if name in _CLOSES:
+            ended, boundary = _CLOSES[name]
+            for other in ended:
+                if self.names[other]:
+                    self._end(other, within=boundary)
+
+    def _end(self, name: str, within: Sequence[str] = ()) -> None:
+        """Close the nearest open element of this name, and what is open inside it."""
+        if name == "br" or not self.names[name]:
+            return
+        if within:
+            # An element beyond a boundary stays open; looking for it never goes far.
+            for element in self.open[: -min(len(self.open), 64) - 1 : -1]:
+                if element.name == name:
+                    break
+                if element.name in within:
+                    return
+            else:
+                return
+        while self.open and self.open[-1].name != name:
+            self._close()
+        if self.open:
+            self._close()
+
+    def _close(self) -> None:
+        element = self.open[-1]
+        name = element.name
+        level = _HEADINGS.get(name, 0)
+        if name in ("td", "th") and self.tables and not self.unseen:
+            self._end_cell()
+        elif name == "tr" and self.tables and not self.unseen:
+            self._end_row()
+        elif name == "dt" and self.line and not self.unseen:
+            if self.term:
+                self.term.append(added(", "))
+            self.term.extend(self.line)
+            self.line.clear()
+        elif name in BLOCKS:
+            self._flush(heading=0 if self.unseen else level)
+        if name == "dl" and self.term:
+            self.line, self.term = self.term, []
+            self._flush()
+        if name == "table" and self.tables:
+            self._end_table()
+        self.open.pop()
+        self.names[name] -= 1
+        self.unseen -= element.hidden
+        if element.menu:
+            length, linked = self.length - element.length, self.linked - element.linked
+            if length and linked / length > 0.4:
+                del self.blocks[element.blocks :]  # named like a menu, and made of links
+
+    # -- tables
+
+    def _open_table(self) -> None:
+        if self.tables and not self.tables[-1].layout:
+            self._to_layout(self.tables[-1])
+        self.tables.append(_Table())
+
+    def _to_layout(self, table: _Table) -> None:
+        """Treat a table as a way to place things on a page: its cells are blocks like others."""
+        table.layout = True
+        if table.cells:
+            self.blocks.extend(_Block(cell) for cell in table.cells if not _blank(cell))
+            table.cells = []
+        self._flush()
+
+    def _table_part(self, tag: Tag) -> None:
+        table = self.tables[-1]
+        if table.layout:
+            return
+        if tag.name in _HEADINGS and table.in_cell:
+            self._to_layout(table)
+        elif tag.name == "tr":
+            self._flush()
+            table.cells, table.spans, table.all_headers = [], [], True
+        elif tag.name in ("td", "th"):
+            self._flush()
+            self.line.clear()
+            table.in_cell = True
+            values = attributes(self.source, tag) if tag.end - tag.start > 4 else {}
+            table.spans.append((_count(values, "colspan"), _count(values, "rowspan")))
+            table.all_headers = table.all_headers and tag.name == "th"
+
+    def _end_cell(self) -> None:
+        table = self.tables[-1]
+        if table.layout:
+            self._flush()
+            return
+        if table.in_cell:
+            table.cells.append(list(self.line))
+            self.line.clear()
+            table.in_cell = False
+
+    def _end_row(self) -> None:
+        table = self.tables[-1]
+        if table.layout or not table.cells:
+            self._flush()
+            return
+        cells = _placed(table)
+        table.rows += 1
+        head = table.all_headers or bool(self.names["thead"])
+        table.cells = []
+        if head and (table.rows == 1 or self.names["thead"]):
+            words = [" ".join("".join(p.text for p in cell).split()) for cell in cells]
+            if table.headers:  # a second row of headers goes below the first
+                width = max(len(words), len(table.headers))
+                words += [""] * (width - len(words))
+                table.headers += [""] * (width - len(table.headers))
+                words = [
+                    f"{up} {low}".strip() if up != low else up
+                    for up, low in zip(table.headers, words, strict=True)
+                ]
+            table.headers = words
+            return
+        self.blocks.append(_Block(cells=cells, headers=tuple(table.headers)))
+
+    def _end_table(self) -> None:
+        table = self.tables.pop()
+        table.in_cell = False
+        if not table.layout and table.headers and table.rows == 1:
+            self.blocks.append(_Block([added(" | ".join(filter(None, table.headers)))]))
 
 
-class _End(str):
-    """Marks the end of a block on the stack."""
+def _placed(table: _Table) -> list[list[Piece]]:
+    """Return the cells of a row by column: wide cells take several, tall ones come down from above."""
+    cells: list[list[Piece]] = []
 
-    __slots__ = ()
+    def carried() -> bool:
+        left, words = table.carried.get(len(cells), (0, ""))
+        if not left:
+            return False
+        table.carried[len(cells)] = (left - 1, words)
+        cells.append([added(words)])
+        return True
+
+    for cell, (width, height) in zip(table.cells, table.spans, strict=False):
+        while carried():
+            pass
+        if height > 1:
+            words = " ".join("".join(piece.text for piece in cell).split())
+            table.carried.update({len(cells) + place: (height - 1, words) for place in range(width)})
+        cells.append(cell)
+        cells.extend([] for _ in range(width - 1))
+    while carried():
+        pass
+    return cells
+
+
+def _count(values: Mapping[str, str], name: str) -> int:
+    text = values.get(name, "1").strip()
+    return max(1, min(int(text), _WIDEST_SPAN)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+def _blank(cell: Sequence[Piece]) -> bool:
+    return all(piece.text.isspace() for piece in cell)

@@ -1,62 +1,317 @@
-"""Markdown: the text without its markup, the headings as sections."""
+"""Markdown: the text without its markup, the headings as sections, each character's place kept.
+
+The blocks come from markdown-it. Inline markup is taken off here, since markdown-it does not say where an
+inline text stands. Before either, everything that only a site's generator understands (front matter,
+template tags, inline HTML) is masked: each of its characters is replaced by one that is dropped later, so
+that all others keep their places.
+"""
 
 from __future__ import annotations
 
-import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.documents import Document, IngestSettings, SourceFile, TextBuilder
-from pagerag.ingest.formats.text import decode
+from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.html import page_blocks
+from pagerag.ingest.formats.markdown_inline import inline
+from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
+from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
 
-__all__ = ["read_markdown"]
+__all__ = ["add_markdown", "read_markdown"]
 
-_FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"^title\s*:\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
-_TAG = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
+_DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
+_VERBATIM = frozenset(
+    (  # noqa: SIM905
+        "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt"
+    ).split()
+)
+_OPTION = re.compile(r":[\w-]{1,40}:")
+_DEFINITION = re.compile(r"[ ]{0,3}:[ \t]+(?=\S)")
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
+_ALERT = re.compile(r"\[!\w{1,20}\][ \t]*")
 
 
 def read_markdown(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
-    """The title is the front matter's, or the first heading of the first level."""
-    parser = need("markdown_it", "markdown-it-py", "markdown", "to read Markdown files")
-    text = decode(file, file.read(settings.max_file_bytes))
-    title = ""
-    if front := _FRONT_MATTER.match(text):
-        if named := _TITLE.search(front.group(1)):
-            title = named.group(1).strip("\"' ")
-        text = text[front.end() :]
-    tokens = parser.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    builder = TextBuilder()
-    row: list[str] | None = None
-    for place, token in enumerate(tokens):
-        if token.type == "tr_open":
-            row = []
-        elif token.type == "tr_close" and row is not None:
-            builder.block(" | ".join(cell for cell in row if cell))
-            row = None
-        elif token.type == "inline":
-            words = _words(token.children or ())
-            opener = tokens[place - 1]
-            heading = opener.type == "heading_open"
-            if heading and opener.tag == "h1" and not title:
-                title = words
-            if row is not None:
-                row.append(words.strip())
-            else:
-                builder.block(words, heading=heading)
-        elif token.type in ("fence", "code_block"):
-            builder.block(token.content)
-        elif token.type == "html_block":
-            builder.block(html.unescape(_TAG.sub(" ", token.content)))
+    """Read a file; its title is the front matter's, or the first heading of the first level."""
+    source = decode(file, file.read(settings.max_file_bytes))
+    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
+    title = add_markdown(source, builder)
     yield builder.document(title, file.stem)
 
 
-def _words(children: Sequence[Any]) -> str:
-    """The text of inline tokens: emphasis and links lose their marks, an image keeps its description."""
-    plain = {"softbreak": " ", "hardbreak": "\n"}
-    return "".join(
-        plain.get(child.type) or (child.content if child.type in ("text", "code_inline", "image") else "")
-        for child in children
-    )
+def add_markdown(source: str, builder: TextBuilder) -> str:
+    """Add the blocks of a Markdown text to ``builder`` and return its title."""
+    # One character for one, so that places stay; markdown-it would take these characters for line ends.
+    source = source.replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ").replace("\ufeff", " ")
+    masked = mask(source)
+    reader = _Reader(source, masked)
+    reader.read(lines_of(masked.text))
+    for start, end in masked.tables:
+        reader.blocks += [
+            _Found(start, part.pieces, part.heading, part.atom, cells=part.cells, headers=part.headers)
+            for part in page_blocks(source, start, end)
+        ]
+    reader.blocks.sort(key=lambda block: block.at)
+    for block in reader.blocks:
+        if block.cells is not None:
+            builder.row(block.cells, block.headers)
+        else:
+            builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
+    return masked.title or next((block.words() for block in reader.blocks if block.heading == 1), "")
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    kit = need("markdown_it", "markdown-it-py", "markdown", "to read Markdown files")
+    # Inline text is read with its places; link definitions and HTML are masked already.
+    return kit.MarkdownIt("commonmark").enable(["table"]).disable(["inline", "reference", "html_block"])
+
+
+@dataclass(slots=True)
+class _Found:
+    """A block and where it begins."""
+
+    at: int
+    pieces: Sequence[Piece] = ()
+    heading: int = 0
+    atom: bool = False
+    code: bool = False
+    cells: Sequence[Sequence[Piece]] | None = None
+    headers: Sequence[str] = ()
+
+    def words(self) -> str:
+        return " ".join("".join(piece.text for piece in self.pieces).split())
+
+
+@dataclass(slots=True)
+class _Table:
+    headers: list[str] = field(default_factory=list)
+    cells: list[list[Piece]] = field(default_factory=list)
+    at: int = 0
+    searched: int = 0
+    rows: int = 0
+
+
+class _Reader:
+    """Turns markdown-it's tokens into blocks with places."""
+
+    def __init__(self, source: str, masked: Masked) -> None:
+        self.source, self.text = source, masked.text
+        self.headings = masked.headings
+        self.blocks: list[_Found] = []
+        self.parser = _parser()
+
+    def read(self, spans: Sequence[tuple[int, int]], depth: int = 0) -> None:
+        """Add the blocks of these lines."""
+        tokens = self.parser.parse("\n".join([self.text[start:end] for start, end in spans]))
+        table: _Table | None = None
+        items = 0
+        for place, token in enumerate(tokens):
+            kind = token.type
+            if kind in ("list_item_open", "list_item_close"):
+                items += token.nesting
+            elif kind == "table_open":
+                table = _Table()
+            elif kind == "table_close" and table is not None:
+                if table.headers and table.rows == 1:
+                    self.blocks.append(_Found(table.at, [added(" | ".join(filter(None, table.headers)))]))
+                table = None
+            elif kind == "tr_open" and table is not None and token.map:
+                table.cells, table.searched = [], spans[token.map[0]][0]
+                table.at = table.at or table.searched
+            elif kind == "tr_close" and table is not None:
+                self._row(table)
+            elif kind == "inline" and table is not None:
+                self._cell(table, token.content)
+            elif kind == "inline" and token.map:
+                opener = tokens[place - 1]
+                level = int(opener.tag[1]) if opener.type == "heading_open" else 0
+                self._inline(_located(self.text, token, spans), level, atom=items > 0)
+            elif kind in ("fence", "code_block") and token.map:
+                self._code(token, spans, depth, atom=items > 0)
+
+    def _inline(self, spans: list[Span], level: int, *, atom: bool) -> None:
+        if not level and len(spans) > 1 and any(_DEFINITION.match(self.text, s, e) for s, e in spans[1:]):
+            self._definitions(spans)
+            return
+        if spans and (found := _DEFINITION.match(self.text, *spans[0])):
+            spans[0] = Span(found.end(), spans[0].end)
+        for mark in (_TASK, _ALERT):
+            if spans and (found := mark.match(self.text, *spans[0])):
+                spans[0] = Span(found.end(), spans[0].end)
+        if len(spans) > 1 and all(self.text[start:end][:1] == "|" for start, end in spans):
+            self._bars(spans)
+            return
+        self._text(spans, level, atom=atom)
+
+    def _bars(self, spans: Sequence[Span]) -> None:
+        """Add a table that has no line below its headers, which is none to markdown-it."""
+        for start, end in spans:
+            table = _Table(searched=start, at=start)
+            for cell in self.text[start:end].strip("| \t").split("|"):
+                self._cell(table, cell)
+            self.blocks.append(_Found(start, cells=table.cells))
+
+    def _text(
+        self, spans: Sequence[Span], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
+    ) -> None:
+        if not spans:
+            return
+        stretch = Stretch(self.text, spans)
+        pieces: list[Piece] = [*before]
+        for piece in stretch.pieces(inline(stretch.text)):
+            if BREAK in piece.text:
+                # A tag of a block: what comes behind it is another paragraph.
+                for number, part in enumerate(_parted(piece)):
+                    if number:
+                        self._emit(pieces, level, atom=atom)
+                        pieces = []
+                    pieces.append(part)
+            else:
+                pieces.append(piece)
+        self._emit(pieces, level, atom=atom)
+
+    def _emit(self, pieces: Sequence[Piece], level: int, *, atom: bool) -> None:
+        at = next((piece.start for piece in pieces if piece.start >= 0 and piece.text.strip()), -1)
+        if at < 0:
+            return
+        if not level and self.headings:
+            place = bisect_right(self.headings, at, key=lambda item: item[0]) - 1
+            if place >= 0 and at < self.headings[place][1]:
+                level = self.headings[place][2]
+        self.blocks.append(_Found(at, pieces, level, atom=atom))
+
+    def _definitions(self, spans: Sequence[Span]) -> None:
+        """Add a definition list: each definition behind its term."""
+        term: list[Span] = []
+        body: list[Span] = []
+
+        def done() -> None:
+            if body:
+                stretch = Stretch(self.text, term)
+                named = (
+                    [p for p in stretch.pieces(inline(stretch.text)) if p.text.strip(DROP + BREAK)]
+                    if term
+                    else []
+                )
+                self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
+                body.clear()
+
+        for start, end in spans:
+            found = _DEFINITION.match(self.text, start, end)
+            if found:
+                done()
+                body.append(Span(found.end(), end))
+            elif body and self.text[start:end][:1] in (" ", "\t"):
+                body.append(Span(start, end))
+            elif body:
+                done()
+                term = [Span(start, end)]
+            else:
+                term.append(Span(start, end))
+        done()
+
+    def _cell(self, table: _Table, content: str) -> None:
+        """Find a cell in its line, behind the cells before it."""
+        words = content.strip()
+        at = self.text.find(words, table.searched, table.searched + len(words) + 10_000) if words else -1
+        if at < 0:
+            # A bar in a cell is written with a backslash, which markdown-it has taken away.
+            escaped = words.replace("|", "\\|")
+            at = (
+                self.text.find(escaped, table.searched, table.searched + len(escaped) + 10_000)
+                if words
+                else -1
+            )
+            words = escaped
+        if at < 0:
+            table.cells.append([])
+            return
+        table.searched = at + len(words)
+        stretch = Stretch(self.text, [Span(at, at + len(words))])
+        pieces = [
+            piece._replace(text=piece.text.translate(_SPACED))
+            for piece in stretch.pieces(inline(stretch.text))
+        ]
+        table.cells.append(pieces)
+
+    def _row(self, table: _Table) -> None:
+        table.rows += 1
+        if table.rows == 1:
+            table.headers = [" ".join("".join(p.text for p in cell).split()) for cell in table.cells]
+            return
+        self.blocks.append(_Found(table.at, cells=table.cells, headers=table.headers))
+        table.at = table.searched
+
+    def _code(self, token: Any, spans: Sequence[tuple[int, int]], depth: int, *, atom: bool) -> None:
+        first, last = token.map
+        body = _suffixes(
+            self.text, token.content, spans, first + (1 if token.type == "fence" else 0), last, code=True
+        )
+        directive = _DIRECTIVE.match(token.info.strip()) if token.type == "fence" else None
+        if directive and directive.group(1) not in _VERBATIM and depth < 8:
+            skip = 0
+            while skip < len(body) and _OPTION.match(self.text, *body[skip]):
+                skip += 1
+            named = token.info.strip()[directive.end() :].strip()
+            if named:
+                at = self.text.find(named, spans[first][0], spans[first][1])
+                self._text([Span(at, at + len(named))] if at >= 0 else [], atom=atom)
+            self.read(body[skip:], depth + 1)
+            return
+        if not body:
+            return
+        words = self.source[slice(*body[0])].strip()
+        if (
+            token.type == "code_block"
+            and words.startswith("<")
+            and self.text[slice(*body[0])].strip()[0] in DROP + BREAK
+        ):
+            self._text(body, atom=atom)  # HTML that happens to be indented
+            return
+        # Code is shown as it is: nothing in it is a tag of the page.
+        self.blocks.append(_Found(body[0][0], Stretch(self.source, body).all(), code=True, atom=atom))
+
+
+_SPACED = {ord(DROP): None, ord(BREAK): " "}
+
+
+def _parted(piece: Piece) -> Iterator[Piece]:
+    """Yield the parts of a piece between marks of a block's end."""
+    at = piece.start
+    for part in piece.text.split(BREAK):
+        yield Piece(part, at, at + len(part))
+        at += len(part) + 1
+
+
+def _located(text: str, token: Any, spans: Sequence[tuple[int, int]]) -> list[Span]:
+    """Return where the lines of an inline token stand."""
+    first, last = token.map
+    return _suffixes(text, token.content, spans, first, last)
+
+
+def _suffixes(
+    text: str, content: str, spans: Sequence[tuple[int, int]], first: int, last: int, *, code: bool = False
+) -> list[Span]:
+    """Return where lines of ``content`` stand: each is the end of a line, less its prefix."""
+    found = []
+    for line, words in zip(range(first, last), content.split("\n"), strict=False):
+        start, end = spans[line]
+        body = words.rstrip() if code else words.strip()
+        if not body:
+            continue
+        stop = start + len(text[start:end].rstrip())
+        if text.endswith(body, start, stop):
+            found.append(Span(stop - len(body), stop))
+            continue
+        at = text.find(body, start, end)
+        if at >= 0:
+            found.append(Span(at, at + len(body)))
+    return found

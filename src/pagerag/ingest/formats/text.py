@@ -2,75 +2,85 @@
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Iterator
-from importlib import import_module
+import re
+from collections.abc import Iterator, Sequence
 
-from pagerag.errors import FormatError
+from pagerag.ingest.builder import TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.restructured import add_restructured, looks_restructured
+from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
 
-__all__ = ["decode", "encoding_of", "read_text"]
+__all__ = ["read_text"]
 
-_MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_SAMPLE = 2**16
-# What files are really in, the commonest first.
-_LIKELY = tuple(
-    "cp1252 cp1251 gb18030 cp932 big5 euc_kr cp1250 iso8859_2 euc_jp koi8_r cp1253 cp1254 cp1255 cp1256 "  # noqa: SIM905
-    "cp1257 cp1258 cp874 iso2022_jp mac_roman".split()
+_ITEM = re.compile(r"[ \t]{0,40}(?:[-*+•‣–][ \t]|\d{1,4}[.)][ \t]|\(\w{1,3}\)[ \t])")
+# A turn of a conversation: a time in brackets or not, then a nickname in angle brackets, or a name and a
+# colon.
+_TURN = re.compile(
+    r"[ \t]{0,20}"
+    r"(?:[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[ ]?[AaPp][Mm])?[\])]?[ \t,-]{0,4})?"
+    r"(?:<[^<>\s]{1,40}>"
+    r"|[^\W\d_][\w.'’-]{0,30}(?:[ ][^\W_][\w.'’-]{0,30}){0,3}(?:[ ]\([^()\n]{1,40}\))?:)[ \t]"
 )
 
 
 def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
-    """The file as one document; offsets count the characters of the decoded file."""
-    yield Document(decode(file, file.read(settings.max_file_bytes)), file.stem, titled=False)
+    """Read a plain text: paragraphs, list items, a speaker's turns and underlined headings.
 
-
-def decode(file: SourceFile, data: bytes) -> str:
-    """Bytes to text; binary data is refused."""
-    encoding = encoding_of(file, data)
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as broken:
-        raise file.bad(f"is not valid {encoding} text ({broken.reason} at byte {broken.start:,})") from broken
-
-
-def encoding_of(file: SourceFile, data: bytes, *, more: bool = False) -> str:
-    """The encoding of a text, of which ``data`` is the beginning when there is ``more``.
-
-    A mark at the start decides; then UTF-8, which other encodings hardly ever look like; then a guess.
+    A text that is written in reStructuredText is read as such, whatever its name.
     """
-    for mark, name in _MARKS:
-        if data.startswith(mark):
-            return name
-    if b"\0" in data[:_SAMPLE]:
-        raise file.bad("looks like a binary file, not text; convert it or leave it out")
-    try:
-        # A sample may end inside a character, which a final=False decoder forgives.
-        codecs.getincrementaldecoder("utf-8")().decode(data, final=not more)
-        return "utf-8"
-    except UnicodeDecodeError:
-        return _guess(file, data[:_SAMPLE])
+    source = decode(file, file.read(settings.max_file_bytes))
+    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
+    if looks_restructured(source):
+        yield builder.document(add_restructured(source, builder), file.stem)
+        return
+    title = _add_text(source, builder)
+    yield builder.document(title, file.stem)
 
 
-def _guess(file: SourceFile, sample: bytes) -> str:
-    try:
-        detector = import_module("charset_normalizer")
-    except ModuleNotFoundError as missing:
-        raise FormatError(
-            "is not UTF-8, and charset-normalizer, which guesses other encodings, is not installed; "
-            "pip install 'pagerag[encodings]', or convert the file to UTF-8",
-            file=file.name,
-        ) from missing
-    matches = list(detector.from_bytes(sample, cp_isolation=list(_LIKELY)))
-    if not matches:
-        raise file.bad("is in no encoding that could be recognised; convert it to UTF-8")
-    # Short texts fit several encodings about as well; then the commoner one is meant.
-    near = min(match.chaos for match in matches) + 0.05
-    fitting = {name for match in matches if match.chaos <= near for name in match.could_be_from_charset}
-    return next((name for name in _LIKELY if name in fitting), str(matches[0].encoding))
+def _add_text(source: str, builder: TextBuilder) -> str | None:
+    """Add the blocks of a plain text; returns its title when its first line is underlined."""
+    title = None
+    paragraph: list[Span] = []
+    lines = lines_of(source)
+    turns = _speakers(source, lines)
+
+    def done(*, atom: bool = False, heading: int = 0) -> None:
+        if paragraph:
+            first = paragraph[0]
+            item = bool(_ITEM.match(source, *first)) or turns
+            builder.block(Stretch(source, paragraph).all(), atom=atom or item, heading=heading, lines=True)
+            paragraph.clear()
+
+    for place, (start, end) in enumerate(lines):
+        if not source[start:end].strip():
+            done()
+        elif len(paragraph) == 1 and (level := _underline(source, paragraph[0], (start, end))):
+            heading = source[slice(*paragraph[0])].strip()
+            title = title or (heading if builder.empty else None)
+            done(heading=level)
+        elif _ITEM.match(source, start, end) or (turns and _TURN.match(source, start, end)):
+            done()
+            paragraph.append(Span(start, end))
+        else:
+            paragraph.append(lines[place])
+    done()
+    return title
+
+
+def _underline(source: str, above: tuple[int, int], line: tuple[int, int]) -> int:
+    """Return the level of a heading whose underline is ``line``, 0 when it is none."""
+    mark = source[slice(*line)].strip()
+    words = source[slice(*above)].strip()
+    fits = len(words) <= 120 and abs(len(mark) - len(words)) <= 2 and len(mark) >= 3
+    return {"=": 1, "-": 2, "~": 3}.get(mark[0], 0) if fits and len(set(mark)) == 1 else 0
+
+
+def _speakers(source: str, lines: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a text is a conversation: many of its lines begin with who speaks."""
+    begun = seen = 0
+    for start, end in lines[:2000]:
+        if source[start:end].strip():
+            seen += 1
+            begun += bool(_TURN.match(source, start, end))
+    return begun >= 3 and begun * 3 >= seen

@@ -33,11 +33,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, default=240, help="search steps for the weights")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--support-scores",
+        "--pools",
         type=Path,
         metavar="DIR",
-        help="folder of out-of-fold support signals: fit the learned scorer that reads them as well",
+        help="pools of pagerag_lab.tune.train_pools, for the learned scorer",
     )
+    parser.add_argument(
+        "--support-signals",
+        type=Path,
+        metavar="FILE",
+        help="held-out signals of the support encoder: fit the learned scorer that reads them as well",
+    )
+    parser.add_argument("--workers", type=int, default=2, help="processes that read pools (default: 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -56,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
             limit=args.limit,
             steps=args.steps,
             seed=args.seed,
-            support_scores=args.support_scores,
+            pools=args.pools,
+            support_signals=args.support_signals,
+            workers=args.workers,
             say=note,
         )
     finally:

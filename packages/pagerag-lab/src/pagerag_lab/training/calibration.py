@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 
 from pagerag.models.decode import log_softmax, sigmoid
+from pagerag.models.packing import WHOLE, pack, windows
 from pagerag_lab.training import score
-from pagerag_lab.training.batches import show
+from pagerag_lab.training.batches import Item, passage_units, show
 from pagerag_lab.training.corpus import Corpus, Row
 from pagerag_lab.training.network import Network
 
-__all__ = ["fit"]
+__all__ = ["fit", "points"]
 
 NONE_THRESHOLD = 0.5
 
@@ -59,6 +61,59 @@ def fit(
         "right": float(y.mean()),
         "ece": _ece(sigmoid(slope * x + offset), y),
     }
+
+
+def points(
+    network: Network, corpus: Corpus, rows: Sequence[Row], tokenizer: Tokenizer, device: torch.device
+) -> list[dict[str, Any]]:
+    """What the network makes of held-out pools, read window by window as the runtime does.
+
+    Each pool is read as its first five units, and with its gold among five where it has any. Whether a guess is right is
+    not judged here: the corpus holds no patterns.
+    """
+    asked: list[tuple[Row, str, list[int]]] = []
+    for row in rows:
+        gold = [i for i, s in enumerate(row.support) if s]
+        asked.append((row, "first", list(range(min(5, len(row.texts))))))
+        if gold and any(i >= 5 for i in gold):
+            others = [i for i in range(len(row.texts)) if not row.support[i]]
+            asked.append((row, "gold", sorted([*gold, *others][: max(5, len(gold))])))
+    items: list[Item] = []
+    owners: list[int] = []
+    for number, (row, _, chosen) in enumerate(asked):
+        units = passage_units(corpus, row, chosen)
+        for window in windows(row.question, units, WHOLE):
+            packed = pack(row.question, units, window)
+            blank = [0] * len(packed.units)
+            parts = (packed.ids, packed.types, packed.units, packed.markers, packed.spans)
+            items.append(Item(*parts, blank, blank, [], 0, 0.0, 0.0))
+            owners.append(number)
+    read: list[list[tuple[float, str, list[float]]]] = [[] for _ in asked]
+    for owner, item, (tokens, kinds) in zip(owners, items, score.logits(network, items, device), strict=True):
+        guess, raw = score.decode_scored(item, tokens, kinds, tokenizer)
+        read[owner].append((raw, guess, np.exp(log_softmax(kinds)).round(4).tolist()))
+    found = []
+    for (row, context, chosen), guesses in zip(asked, read, strict=True):
+        if not guesses:
+            continue
+        raw, guess, kinds = max(guesses)
+        found.append(
+            {
+                "id": row.id,
+                "source": row.source,
+                "context": context,
+                "units": chosen,
+                "gold": sum(row.support[i] for i in chosen),
+                "complete": row.complete and sum(row.support[i] for i in chosen) == sum(row.support),
+                "kind": row.kind,
+                "guess": guess,
+                "raw": round(raw, 4),
+                "kinds": kinds,
+                "none": min(k[3] for _, _, k in guesses),
+                "f1": round(score.answer_f1(guess, [tokenizer.decode(a) for a in row.answers]), 3),
+            }
+        )
+    return found
 
 
 def _without(row: Row, _: random.Random) -> list[int]:

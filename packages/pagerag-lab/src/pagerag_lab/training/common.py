@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from pagerag._files import sha256_file
 from pagerag_lab.training import batches
-from pagerag_lab.training.corpus import CAPS, Corpus, Recipe, Row, build, fold_of
+from pagerag_lab.training.corpus import Corpus, Recipe, Row, build, fold_of, load
 from pagerag_lab.training.loop import Phase, Plan, train
 from pagerag_lab.training.losses import LossWeights
 from pagerag_lab.training.network import Network, load_base
@@ -24,7 +24,7 @@ from pagerag_lab.training.ranking import rank
 
 __all__ = ["Setting", "arguments", "fit", "log", "new_network", "open_corpus", "setting"]
 
-CHOOSERS = {"reader": batches.reader_context, "pool": batches.pool, "pointwise": batches.pointwise}
+CHOOSERS = {"reader": batches.reader_context, "pool": batches.pool}
 BENCHMARKS = ("hotpotqa", "2wiki", "musique")
 MADE = ("comparison", "dated")
 """Made of what questions are about: out of a fold with them. Cloze rows know of text alone, not of questions."""
@@ -45,6 +45,8 @@ class Setting:
     """The seeds of the runs that hold a fold out; their average makes what is kept of the fold."""
     with_folds: bool
     """Whether those runs, too, enter the average that is shipped."""
+    folds: int
+    """Into how many parts the questions are cut; each is held out once."""
 
 
 def setting(path: Path) -> Setting:
@@ -62,6 +64,7 @@ def setting(path: Path) -> Setting:
         seeds,
         tuple(raw.get("fold_seeds", seeds[:1])),
         bool(raw.get("with_folds", False)),
+        int(raw.get("folds", 2)),
     )
 
 
@@ -70,12 +73,17 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the data folder")
+    parser.add_argument("--pools", type=Path, help="the folder that pagerag_lab.tune.train_pools wrote")
+    parser.add_argument("--corpus", type=Path, help="a tokenized corpus file, instead of --data and --pools")
     parser.add_argument("--base", type=Path, help="folder with model.safetensors and tokenizer.json")
     parser.add_argument("--out", type=Path, default=Path("runs/training"))
     parser.add_argument("--cache", type=Path, default=Path("runs/training/cache"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rows", type=int, help="use only so many rows of each source (a dry run)")
-    parser.add_argument("--minutes", type=float, help="stop the training itself after so many minutes")
+    parser.add_argument(
+        "--until", type=float, help="a moment (seconds since 1970) by which runs other than pretrain end"
+    )
+    parser.add_argument("--minutes", type=float, help="time of one run; its schedule ends with it")
     return parser
 
 
@@ -100,12 +108,17 @@ def log(line: str) -> None:
 def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, Path]:
     """The tokenized, ranked corpus and the base encoder's folder."""
     base = base_folder(options.base)
-    corpus = build(options.data, base / "tokenizer.json", chosen.recipe, options.cache)
+    if options.corpus is not None:
+        corpus = load(options.corpus)
+    else:
+        corpus = build(options.data, base / "tokenizer.json", chosen.recipe, options.cache, options.pools)
     log("corpus " + json.dumps(corpus.report))
     corpus.rows += [*paragraphs(corpus), *pages(corpus)]
+    corpus.rows += [row for row in corpus.pools if row.source]
     if options.rows:
         corpus.rows = _few(corpus.rows, options.rows)
         corpus.whole = _few(corpus.whole, options.rows)
+        corpus.pools = _few(corpus.pools, options.rows)
     rank(corpus, load_base(base / "model.safetensors"), torch.device(options.device))
     log("ranked")
     return corpus, base
@@ -120,8 +133,7 @@ def paragraphs(corpus: Corpus) -> list[Row]:
             continue
         key = (row.titles[0], *row.texts)
         if key not in places:
-            places[key] = len(corpus.table)
-            corpus.table.append([t for text in row.texts for t in corpus.table[text]][: CAPS["text"]])
+            places[key] = corpus.add(row.texts)
         made.append(
             replace(
                 row,
@@ -130,7 +142,8 @@ def paragraphs(corpus: Corpus) -> list[Row]:
                 titles=row.titles[:1],
                 texts=[places[key]],
                 positions=[0],
-                support=[True],
+                groups=[0],
+                support=[1],
             )
         )
     return made
@@ -143,22 +156,20 @@ def pages(corpus: Corpus) -> list[Row]:
         if row.source not in {"hotpotqa", "2wiki"}:
             continue
         texts: dict[int, list[int]] = {}
-        support: dict[int, bool] = {}
+        support: dict[int, int] = {}
         for title, text, gold in zip(row.titles, row.texts, row.support, strict=True):
-            texts[title] = texts.get(title, []) + corpus.table[text]
-            support[title] = support.get(title, False) or gold
-        places = range(len(corpus.table), len(corpus.table) + len(texts))
-        corpus.table += [tokens[: CAPS["text"]] for tokens in texts.values()]
+            texts.setdefault(title, []).append(text)
+            support[title] = support.get(title, 0) or gold
         made.append(
             replace(
                 row,
                 source="page",
                 id=f"{row.id}~d",
                 titles=list(texts),
-                texts=list(places),
+                texts=[corpus.add(members) for members in texts.values()],
                 positions=[0] * len(texts),
+                groups=list(range(len(texts))),
                 support=list(support.values()),
-                unit_ids=[],
                 order=[],
             )
         )
@@ -173,11 +184,6 @@ def _few(rows: list[Row], count: int) -> list[Row]:
         if seen[row.source] <= count:
             kept.append(row)
     return kept
-
-
-def question_of(row: Row) -> str:
-    """The benchmark question a row is made from; its fold is that question's."""
-    return row.id.split("~")[0]
 
 
 def fit(
@@ -199,18 +205,17 @@ def fit(
     """
     rows = corpus.rows
     if fold is not None:
-        held = {r.id for r in corpus.whole if fold_of(r.id) == fold}
+        held = {
+            r.base for r in (*rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold
+        }
         gold = {
             (t, x)
             for r in corpus.whole
-            if r.id in held
+            if r.base in held
             for t, x, s in zip(r.titles, r.texts, r.support, strict=True)
             if s
         }
-        rows = [
-            r for r in rows if question_of(r) not in held and not (r.source in MADE and _touches(r, gold))
-        ]
-    deadline = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+        rows = [r for r in rows if r.base not in held and not (r.source in MADE and _touches(r, gold))]
     network = new_network(base, chosen.plan, dropout=chosen.plan.dropout)
     if start is not None:
         network.load_state_dict({k: v.float() for k, v in load_file(start).items()})
@@ -227,9 +232,16 @@ def fit(
         torch.device(options.device),
         folder=folder,
         log=log,
-        deadline=deadline,
+        seconds=_seconds(options, phases),
         every=every,
     )
+
+
+def _seconds(options: argparse.Namespace, phases: tuple[str, ...]) -> float | None:
+    """How long a run may take."""
+    if options.until is not None and phases != ("pretrain",):
+        return max(1.0, float(options.until) - time.time())
+    return None if options.minutes is None else 60.0 * float(options.minutes)
 
 
 def new_network(base: Path, plan: Plan, *, dropout: float = 0.1) -> Network:

@@ -1,36 +1,38 @@
 """Every training question as token ids, made once and kept in a cache file.
 
-The exclusion check against MuSiQue dev runs here, so no training command can go round it.
+The exclusion check against dev files runs here, so no training command can go round it.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tokenizers import Tokenizer
 
-from pagerag._files import write_atomic
+from pagerag.models.excerpts import Body, parts_of
 from pagerag_lab.training import synthetic
+from pagerag_lab.training.columns import Table, ragged, read_columns, split, write_columns
 from pagerag_lab.training.dated import dated
-from pagerag_lab.training.examples import Example, load_multihop, load_reading
+from pagerag_lab.training.examples import Example, load_multihop, load_pools, load_reading, load_wide
 from pagerag_lab.training.exclusion import Exclusion
+from pagerag_lab.training.spans import Place
 
-__all__ = ["Corpus", "Recipe", "Row", "build", "fold_of", "tokenizer_at"]
+__all__ = ["Corpus", "Recipe", "Row", "build", "fold_of", "load", "tokenizer_at"]
 
-FOLDS = 5
-CAPS = {"question": 80, "title": 20, "text": 220}
+CAPS = {"question": 80, "title": 20, "text": 320}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How many questions of each synthetic kind to make, and from which seed."""
+    """How many questions of each synthetic kind to make, and from which seed; whether ``wide`` data is read."""
 
     comparison: int = 8000
     triple: int = 15000
@@ -39,51 +41,96 @@ class Recipe:
     dated: int = 0
     units: int = 20
     seed: int = 17
+    wide: bool = True
 
 
 @dataclass(slots=True)
 class Row:
-    """One question as token ids. ``units`` holds (title, text) places in the corpus's string table."""
+    """One question as token ids. ``titles`` and ``texts`` are places in the corpus's table.
+
+    ``groups`` says which units are of one document, ``bearing`` which hold the answer (empty: where the answer stands;
+    -1: unknown), ``hidden`` which are not shown in training. ``source`` is empty where the row is only predicted.
+    """
 
     id: str
     source: str
+    base: str
     kind: str
     weight: float
     labelled: bool
+    complete: bool
     question: list[int]
     titles: list[int]
     texts: list[int]
     positions: list[int]
-    support: list[bool]
+    groups: list[int]
+    support: list[int]
+    bearing: list[int]
+    hidden: list[int]
+    spots: list[int]
+    """Where the answer stands, known exactly: unit, first and last token, part of the answer, one place after another."""
     answers: list[list[int]]
-    unit_ids: list[str] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     """Unit indices by similarity to the question, best first; set by ``training.ranking``."""
     hard: list[tuple[int, int]] = field(default_factory=list)
     """(title, text) of sentences of other passages that look relevant; set by ``training.ranking``."""
 
 
+NUMBERS = {
+    "question": np.uint16,
+    "titles": np.int32,
+    "texts": np.int32,
+    "positions": np.int32,
+    "groups": np.int16,
+    "support": np.int8,
+    "bearing": np.int8,
+    "hidden": np.int16,
+    "spots": np.int16,
+}
+"""The columns of a row that are lists of numbers."""
+
+
 @dataclass
 class Corpus:
-    """The string table and the rows; ``whole`` keeps the unfiltered train questions for prediction."""
+    """The table of texts and the rows.
 
-    table: list[list[int]]
+    ``whole`` keeps the unfiltered questions of the benchmarks, ``pools`` the pools that are predicted, file by file.
+    """
+
+    table: Table
+    parts: Table
     rows: list[Row]
     whole: list[Row]
+    pools: list[Row]
     report: dict[str, Any]
-    strings: list[str] = field(default_factory=list)
-    """The table again, a character for each token: a string is searched faster than a list."""
+    strings: dict[int, str] = field(default_factory=dict)
+    """Texts of the table with a character for each token: a string is searched faster than a list."""
 
     def string(self, place: int) -> str:
         """The tokens at a place of the table as characters."""
-        for tokens in self.table[len(self.strings) :]:
-            self.strings.append("".join(map(chr, tokens)))
+        if place not in self.strings:
+            self.strings[place] = "".join(map(chr, self.table[place]))
         return self.strings[place]
 
+    def body(self, place: int) -> Body:
+        """A text with its parts."""
+        return Body(self.table[place], self.parts[place])
 
-def fold_of(key: str) -> int:
+    def add(self, places: Sequence[int]) -> int:
+        """Add the text that these texts make one behind the other; returns its place."""
+        ids: list[int] = []
+        parts: list[int] = []
+        for place in places:
+            parts += [len(ids) + part for part in self.parts[place]]
+            ids += self.table[place]
+        cap = CAPS["text"]
+        self.parts.append([part for part in parts if part < cap] or [0])
+        return self.table.append(ids[:cap])
+
+
+def fold_of(base: str, folds: int) -> int:
     """The fold of a question, the same on every machine."""
-    return zlib.crc32(key.encode()) % FOLDS
+    return zlib.crc32(base.encode()) % folds
 
 
 def tokenizer_at(path: Path) -> Tokenizer:
@@ -95,27 +142,48 @@ def tokenizer_at(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path) -> Corpus:
-    """Load, exclude, make synthetic questions, tokenize; from the cache when nothing changed."""
-    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, 4]).encode()).hexdigest()[:12]
-    file = cache / f"corpus-{stamp}.json.gz"
+def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path, pools: Path | None = None) -> Corpus:
+    """Load, exclude, make synthetic questions, tokenize; from the cache when nothing changed.
+
+    ``pools`` is the folder that ``pagerag_lab.tune.train_pools`` wrote.
+    """
+    files = [] if pools is None else [(p.name, p.stat().st_size) for p in sorted(pools.glob("*.jsonl.gz"))]
+    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, files, 8]).encode()).hexdigest()[:12]
+    file = cache / f"corpus-{stamp}.xz"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        made = _make(data, tokenizer_at(tokenizer), recipe)
-        packed = json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode()
-        write_atomic(file, gzip.compress(packed, 6, mtime=0))
-    with gzip.open(file, "rt", encoding="utf-8") as handle:
-        raw = json.load(handle)
-    return Corpus(
-        raw["table"], [Row(**r) for r in raw["rows"]], [Row(**r) for r in raw["whole"]], raw["report"]
-    )
+        _make(data, tokenizer_at(tokenizer), recipe, pools, file)
+    return load(file)
 
 
-def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe) -> dict[str, Any]:
+def load(file: Path) -> Corpus:
+    """Read a corpus that ``build`` wrote."""
+    columns, facts = read_columns(file)
+    groups = []
+    for name in ("rows", "whole", "pools"):
+        kept = [n for n in NUMBERS if f"{name}.{n}" in columns]  # a file of before has no spots
+        lists = {n: split(columns[f"{name}.{n}"], columns[f"{name}.{n}.length"]) for n in kept}
+        lists |= {n: [[] for _ in facts[name]] for n in NUMBERS if n not in lists}
+        groups.append(
+            [
+                Row(*told, **{n: lists[n][i] for n in NUMBERS}, answers=answers)
+                for i, (*told, answers) in enumerate(facts[name])
+            ]
+        )
+    table, parts = (Table(columns[n], columns[f"{n}.length"]) for n in ("table", "parts"))
+    # A part's beginning is kept as the length of the part before it: small numbers travel well.
+    starts = np.concatenate([[0], np.cumsum(parts.flat, dtype=np.int64)])
+    counts = np.diff(parts.ends, prepend=0)
+    parts.flat = (starts[:-1] - np.repeat(starts[parts.ends - counts], counts)).astype(np.uint16)
+    return Corpus(table, parts, *groups, facts["report"])
+
+
+def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe, pools: Path | None, file: Path) -> None:
     exclusion = Exclusion(data)
     whole = load_multihop(data)
     multihop = exclusion.keep(whole)
-    reading = exclusion.keep(load_reading(data))
+    reading = exclusion.keep(load_reading(data, exclusion.questions))
+    wide = exclusion.keep(load_wide(data)) if recipe.wide else []
     wiki = [x for x in multihop if x.source == "2wiki"]
     musique = [x for x in multihop if x.source == "musique"]
     passages = [x for x in reading if x.source in {"nq", "xquad"} and len(x.units) > 3]
@@ -129,23 +197,29 @@ def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe) -> dict[str, Any]:
         *synthetic.two_hop_cloze(multihop, recipe.bridge, seed),
         *dated([x for x in multihop if x.source != "musique"], recipe.dated, seed),
     ]
-    kept = [*multihop, *reading, *(_trim(x, recipe.units) for x in exclusion.keep(made))]
-    table = _Table()
-    rows = [table.row(x) for x in kept]
-    whole_rows = [table.row(x) for x in whole]
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["source"]] = counts.get(row["source"], 0) + 1
-    report = {"rows": counts, "excluded": {k: len(v) for k, v in sorted(exclusion.dropped.items())}}
-    return {"table": table.encode(tokenizer), "rows": rows, "whole": whole_rows, "report": report} | (
-        _questions(tokenizer, rows, whole_rows)
-    )
+    kept = [*multihop, *reading, *wide, *(_trim(x, recipe.units) for x in exclusion.keep(made))]
+    writer = _Writer()
+    groups = {
+        "rows": [writer.row(x) for x in kept],
+        "whole": [writer.row(x) for x in whole],
+        "pools": [writer.row(*_seen(x, exclusion)) for x in (load_pools(pools) if pools else ())],
+    }
+    counts = Counter(row["source"] or "predicted" for name in ("rows", "pools") for row in groups[name])
+    excluded = {k: len(v) for k, v in sorted(exclusion.dropped.items())}
+    report = {"rows": dict(counts), "excluded": excluded}
+    writer.write(tokenizer, groups, report, file)
+
+
+def _seen(example: Example, exclusion: Exclusion) -> tuple[Example, list[int]]:
+    """A pool and the places of units that training may not show; without a source where none of it may be."""
+    if example.source and exclusion.touches(example):
+        exclusion.dropped.setdefault(f"{example.source}: pool", []).append(example.id)
+        example = replace(example, source="")
+    return example, [i for i, u in enumerate(example.units) if not u.support and exclusion.known(u.text)]
 
 
 def _trim(example: Example, limit: int) -> Example:
     """Keep the gold and, evenly, so many of the others that ``limit`` units are left."""
-    from dataclasses import replace
-
     if len(example.units) <= limit:
         return example
     others = [u for u in example.units if not u.support]
@@ -154,8 +228,8 @@ def _trim(example: Example, limit: int) -> Example:
     return replace(example, units=tuple(u for u in example.units if u.id in kept))
 
 
-class _Table:
-    """Strings met so far, each once."""
+class _Writer:
+    """Strings met so far, each once, and the rows that use them."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -163,42 +237,73 @@ class _Table:
     def place(self, text: str) -> int:
         return self.places.setdefault(text, len(self.places))
 
-    def row(self, x: Example) -> dict[str, Any]:
+    def row(self, x: Example, hidden: Sequence[int] = ()) -> dict[str, Any]:
+        documents: dict[str, int] = {}
         return {
             "id": x.id,
             "source": x.source,
+            "base": x.base or x.id,
             "kind": x.kind,
             "weight": x.weight,
             "labelled": x.labelled,
-            "question": x.question,
+            "complete": x.complete,
+            "question": x.question.replace("[MASK]", "what"),
             "titles": [self.place(u.title) for u in x.units],
             "texts": [self.place(u.text) for u in x.units],
-            "positions": [u.position for u in x.units],
-            "support": [u.support for u in x.units],
+            "positions": [min(u.position, 1 << 30) for u in x.units],
+            "groups": [documents.setdefault(u.document or u.title or u.id, len(documents)) for u in x.units],
+            "support": [int(u.support) for u in x.units],
+            "bearing": [u.bearing for u in x.units] if x.bearings else [],
+            "hidden": list(hidden),
+            "spots": [x.spots, [self.place(x.units[place.text].text) for place in x.spots]],
             "answers": list(dict.fromkeys(x.answers)),
-            "unit_ids": [u.id for u in x.units]
-            if x.labelled and x.source in {"hotpotqa", "2wiki", "musique"}
-            else [],
         }
 
-    def encode(self, tokenizer: Tokenizer) -> list[list[int]]:
-        return _encode(tokenizer, list(self.places), CAPS["text"])
+    def write(
+        self, tokenizer: Tokenizer, groups: dict[str, list[dict[str, Any]]], report: Any, file: Path
+    ) -> None:
+        """Tokenize everything and write the file."""
+        told = ("id", "source", "base", "kind", "weight", "labelled", "complete")
+        table: list[list[int]] = []
+        parts: list[list[int]] = []
+        asked = {text for dicts in groups.values() for row in dicts for text in row["spots"][1]}
+        where: dict[int, list[tuple[int, int]]] = {}
+        for text, (ids, offsets) in zip(self.places, _encoded(tokenizer, self.places), strict=True):
+            if len(table) in asked:
+                where[len(table)] = offsets[: CAPS["text"]]
+            starts = parts_of(text, offsets[: CAPS["text"]])
+            table.append(ids[: CAPS["text"]])
+            parts.append(np.diff([*starts, len(table[-1])]).tolist())
+        columns: dict[str, Any] = {}
+        for name, rows in (("table", table), ("parts", parts)):
+            columns[name], columns[f"{name}.length"] = ragged(rows, np.uint16)
+        facts: dict[str, Any] = {"report": report}
+        for name, dicts in groups.items():
+            questions = _encoded(tokenizer, [row["question"] for row in dicts])
+            for row, (ids, _) in zip(dicts, questions, strict=True):
+                row["question"] = ids[: CAPS["question"]]
+                row["spots"] = [n for pair in zip(*row["spots"], strict=True) for n in _spot(*pair, where)]
+            facts[name] = [
+                [*(row[n] for n in told), [i[:40] for i, _ in _encoded(tokenizer, row["answers"]) if i]]
+                for row in dicts
+            ]
+            for column, kind in NUMBERS.items():
+                flat, lengths = ragged([row[column] for row in dicts], kind)
+                columns[f"{name}.{column}"], columns[f"{name}.{column}.length"] = flat, lengths
+        write_columns(file, columns, facts)
 
 
-def _encode(tokenizer: Tokenizer, texts: Sequence[str], cap: int) -> list[list[int]]:
-    found: list[list[int]] = []
-    for start in range(0, len(texts), 4096):
-        batch = tokenizer.encode_batch(list(texts[start : start + 4096]), add_special_tokens=False)
-        found.extend(encoding.ids[:cap] for encoding in batch)
-    return found
+def _spot(place: Place, text: int, where: dict[int, list[tuple[int, int]]]) -> list[int]:
+    """A place as unit, first token, last token and part; nothing where the text is cut before it."""
+    tokens = [n for n, (low, high) in enumerate(where[text]) if low < place.end and high > place.start]
+    if not tokens or where[text][tokens[-1]][1] < place.end:
+        return []
+    return [place.text, tokens[0], tokens[-1], place.part]
 
 
-def _questions(tokenizer: Tokenizer, *groups: list[dict[str, Any]]) -> dict[str, Any]:
-    for rows in groups:
-        ids = _encode(
-            tokenizer, [row["question"].replace("[MASK]", "what") for row in rows], CAPS["question"]
-        )
-        for row, tokens in zip(rows, ids, strict=True):
-            row["question"] = tokens
-            row["answers"] = [a for a in _encode(tokenizer, row["answers"], 40) if a]
-    return {}
+def _encoded(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+    """The tokens of each text with their places."""
+    given = list(texts)
+    for start in range(0, len(given), 4096):
+        for encoding in tokenizer.encode_batch(given[start : start + 4096], add_special_tokens=False):
+            yield encoding.ids, encoding.offsets

@@ -1,39 +1,69 @@
 """Questions with labelled units: one shape for every data set that the models learn from.
 
-Only train files of the benchmarks are read here, and the reading sets. The MuSiQue dev file is opened by
-``training.exclusion`` alone, to leave out what overlaps it.
+Train files are read here, the reading sets, and the pools that ``pagerag_lab.tune.train_pools`` makes. Dev files are
+opened by ``training.exclusion`` alone, to leave out what overlaps them.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pagerag.text import split_sentences
+from pagerag_lab.training.spans import Place, said, spots
 
-__all__ = ["Example", "Unit", "load_multihop", "load_reading"]
+__all__ = [
+    "BEARING_UNKNOWN",
+    "Example",
+    "Unit",
+    "load_multihop",
+    "load_pools",
+    "load_reading",
+    "load_wide",
+    "plain",
+]
+
+BEARING_UNKNOWN = -1
+"""Nobody has said whether the unit holds the answer."""
+
+VARIANTS = ("removed", "stranger")
+"""Pools without the evidence, and pools of another question."""
+
+SETS = {"2wiki": "2wikimultihopqa"}
+"""Our short names and those of the pools files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One sentence or paragraph, with its document's title, its place in it, and whether it is gold."""
+    """One sentence or paragraph, with its document's title, its place in it, and whether it is gold.
+
+    ``document`` groups the units of one document (the title where it is empty); ``bearing`` says whether the unit holds
+    the answer, where the example has ``bearings``.
+    """
 
     id: str
     title: str
     text: str
     position: int
     support: bool
+    document: str = ""
+    bearing: int = BEARING_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """One question. ``kind`` is span, yes, no or none; ``answers`` holds the accepted spans.
 
-    ``labelled`` says that ``Unit.support`` was annotated by people, not derived from the answer's place.
+    ``labelled`` says that ``Unit.support`` was annotated by people, not derived from the answer's place. ``base`` is the
+    question that the example was made from: its fold is that question's. ``source`` is empty where the example is only
+    predicted. ``complete`` says whether all evidence is among the units; ``bearings`` that ``Unit.bearing`` counts and
+    not the answer's place.
     """
 
     id: str
@@ -44,6 +74,11 @@ class Example:
     kind: str
     labelled: bool = True
     weight: float = 1.0
+    base: str = ""
+    complete: bool = True
+    bearings: bool = False
+    spots: tuple[Place, ...] = ()
+    """Where the answer stands, unit by unit, where that is known exactly."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -51,6 +86,16 @@ def kind_of(answer: str) -> str:
     """The answer's kind: yes and no are classes of their own, everything else is a span."""
     lowered = answer.strip().lower()
     return lowered if lowered in {"yes", "no"} else "span"
+
+
+def plain(text: str) -> str:
+    """Return a question in the form in which two spellings of it meet: NFKC, lower case, no punctuation."""
+    return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).lower()))
+
+
+def base_of(source: str, key: str) -> str:
+    """Return the name of a question that all files agree on."""
+    return f"{SETS.get(source, source)}:{key}"
 
 
 def read_json(path: Path) -> Any:
@@ -95,6 +140,7 @@ def _wiki_format(path: Path, source: str) -> Iterator[Example]:
             units,
             (row["answer"],),
             kind_of(row["answer"]),
+            base=base_of(source, row["_id"]),
             extra={"type": row["type"], "evidences": row.get("evidences", [])},
         )
 
@@ -113,13 +159,17 @@ def _musique(path: Path) -> Iterator[Example]:
             units,
             answers,
             kind_of(row["answer"]),
+            base=base_of("musique", row["id"]),
             extra={"steps": row["question_decomposition"]},
         )
 
 
-def load_reading(data: Path) -> list[Example]:
-    """Single-passage questions; a sentence that holds the answer counts as support (not annotated)."""
-    return [*_natural_questions(data), *_squad_files(data), *_strategy(data)]
+def load_reading(data: Path, left_out: Collection[str]) -> list[Example]:
+    """Single-passage questions; a sentence that holds the answer counts as support (not annotated).
+
+    An article of XQuAD goes whole when one of its questions is in ``left_out`` (in the form of ``plain``).
+    """
+    return [*_natural_questions(data), *_xquad(data, left_out), *_strategy(data)]
 
 
 def passage_units(
@@ -146,18 +196,28 @@ def _natural_questions(data: Path) -> Iterator[Example]:
             units = passage_units(passage["title"], passage["text"], None, answers, key=f"nq{n}")
             if any(unit.support for unit in units):
                 kind = kind_of(answers[0])
-                yield Example(f"nq{n}", "nq", row["question"], units, answers, kind, labelled=False)
+                yield Example(
+                    f"nq{n}",
+                    "nq",
+                    row["question"],
+                    units,
+                    answers,
+                    kind,
+                    labelled=False,
+                    base=base_of("nq", str(n)),
+                )
 
 
-def _squad_files(data: Path) -> Iterator[Example]:
+def _xquad(data: Path, left_out: Collection[str]) -> Iterator[Example]:
     for article in read_json(data / "reading/xquad.en.json")["data"]:
-        for number, paragraph in enumerate(article["paragraphs"]):
+        paragraphs = article["paragraphs"]
+        if any(plain(row["question"]) in left_out for p in paragraphs for row in p["qas"]):
+            continue
+        for number, paragraph in enumerate(paragraphs):
             title = article.get("title", "")
             for row in paragraph["qas"]:
                 key = f"{title}{number}"
                 yield _squad(row["id"], "xquad", title, paragraph["context"], row, key)
-    for row in read_lines(data / "reading/squad2_dev_500.jsonl"):
-        yield _squad(row["id"], "squad2", row["title"], row["context"], row, row["context"][:40])
 
 
 def _squad(key: str, source: str, title: str, context: str, row: Any, passage: str) -> Example:
@@ -165,7 +225,8 @@ def _squad(key: str, source: str, title: str, context: str, row: Any, passage: s
     spans = [(a["answer_start"], a["answer_start"] + len(a["text"])) for a in row["answers"]]
     units = passage_units(title.replace("_", " "), context, spans, answers, key=passage)
     kind = "span" if answers else "none"
-    return Example(key, source, row["question"], units, answers, kind, labelled=False)
+    base = base_of(source, key)
+    return Example(key, source, row["question"], units, answers, kind, labelled=False, base=base)
 
 
 def _strategy(data: Path) -> Iterator[Example]:
@@ -181,3 +242,107 @@ def _strategy(data: Path) -> Iterator[Example]:
         if units:
             answer = "yes" if row["answer"] else "no"
             yield Example(row["qid"], "strategyqa", row["question"], units, (answer,), answer, weight=0.5)
+
+
+def load_wide(data: Path) -> Iterator[Example]:
+    """Read ``wide/train``: questions and claims of many kinds over pools of sentences and paragraphs.
+
+    Answers are not told. Where one unit is the whole evidence, it holds the answer; else that is unknown.
+    """
+    for path in sorted((data / "wide/train").glob("*.jsonl.gz")):
+        source = path.name.partition(".")[0]
+        for row in read_lines(path.with_suffix("")):
+            gold = {key for one in row["gold"] for key in one}
+            known = row["kind"] == "single" and len(gold) == 1
+            units = tuple(_pool_unit(c, gold, known) for c in row["candidates"])
+            yield Example(
+                f"{source}-{row['id']}",
+                source,
+                row["question"],
+                units,
+                (),
+                "span" if gold else "none",
+                base=f"{source}:{row['id']}",
+                bearings=True,
+            )
+
+
+def _pool_unit(row: Any, gold: Collection[str], known: bool) -> Unit:
+    title, support = row.get("title") or "", row["id"] in gold
+    return Unit(
+        row["id"],
+        title,
+        row["text"],
+        row.get("position") or 0,
+        support,
+        row.get("source") or title or row["id"],
+        int(support) if known or not gold else BEARING_UNKNOWN,
+    )
+
+
+def load_pools(folder: Path) -> Iterator[Example]:
+    """Read the pools that ``train_pools`` made (``*-train.jsonl.gz``): every row is predicted, some are learned from.
+
+    Learned from are the pools of documents and of the reading sets, and of the others those without evidence: the
+    questions of the benchmarks and of ``wide/train`` are learned from their own files, where contexts are drawn anew.
+    """
+    for path in sorted(folder.glob("*-train.jsonl.gz")):
+        for row in read_lines(path.with_suffix("")):
+            yield _pool_example(row, path.name.partition("-")[0])
+
+
+def _pool_example(row: Any, file: str) -> Example:
+    variant = row["id"].rpartition("~")[2]
+    own = {"documents": "documents", "reading": f"{row['set']}_pool"}.get(file, "")
+    source = f"{own or 'other'}_{variant}" if variant in VARIANTS else own
+    gold, answers = set(row["gold"]), tuple(row.get("answer") or ())
+    pattern = _pattern(row.get("answer_re"), answers)
+    units = []
+    for c in row["candidates"]:
+        unit = _pool_unit(c, gold, False)
+        if unit.support and pattern is not None:
+            unit = replace(unit, bearing=int(bool(pattern.search(unit.text))))
+        elif not unit.support:
+            unit = replace(unit, bearing=0)
+        units.append(unit)
+    kind, places = ("span", ()) if row["complete"] else ("none", ())
+    if answers and file == "documents":
+        kind, places = _document_answer(row, answers, gold, kind)
+    elif answers and row["complete"]:
+        kind = kind_of(answers[0])
+    return Example(
+        row["id"],
+        source,
+        row["question"],
+        tuple(units),
+        answers,
+        kind,
+        base=row["base"],
+        complete=row["complete"],
+        bearings=True,
+        spots=places,
+        extra={"file": file, "answer_re": row.get("answer_re")},
+    )
+
+
+def _document_answer(
+    row: Any, answers: tuple[str, ...], gold: Collection[str], kind: str
+) -> tuple[str, tuple[Place, ...]]:
+    """The kind of an answer over documents, and its places in those gold units that are there."""
+    word = said(answers, row.get("answer_re"))
+    if word is not None:
+        return (word if row["complete"] else "none"), ()
+    members = [i for i, c in enumerate(row["candidates"]) if c["id"] in gold]
+    texts = [row["candidates"][i]["text"] for i in members]
+    quotes = [fact["quote"] for fact in row.get("facts") or ()]
+    found, whole = spots(texts, answers, row.get("answer_re"), quotes)
+    kind = kind if whole or kind == "none" else "unknown"
+    return kind, tuple(replace(place, text=members[place.text]) for place in found)
+
+
+def _pattern(given: str | None, answers: Collection[str]) -> re.Pattern[str] | None:
+    """The pattern that an answer is known by: the one given, unless it wants several things in any order."""
+    if given and "(?=" not in given:
+        return re.compile(given, re.IGNORECASE)
+    found = [re.escape(a) for a in answers if a and a.lower() not in {"yes", "no"}]
+    return re.compile("|".join(found), re.IGNORECASE) if found else None

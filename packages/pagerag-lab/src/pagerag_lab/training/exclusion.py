@@ -1,8 +1,9 @@
-"""What overlaps MuSiQue dev is left out of training.
+"""What overlaps dev files is left out of training.
 
-MuSiQue is composed from SQuAD, Natural Questions and other single-hop sets, so a row of those may be a
-step of a dev question. A row goes when its question equals a dev question or a step of one, or when its
-passage shares a long run of words with a dev paragraph.
+A row goes when its question is asked in a dev file (``wide/dev``, ``documents/dev``, the benchmarks' own), whatever its
+spelling. MuSiQue is composed from SQuAD, Natural Questions and other single-hop sets, so a row of those may be a step of
+a MuSiQue dev question: a row goes as well when its question is such a step, or when its passage shares a long run of
+words with a MuSiQue dev paragraph.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from pagerag_lab.training.examples import Example, read_lines
+from pagerag_lab.training.examples import Example, plain, read_json, read_lines
 
 __all__ = ["Exclusion"]
 
@@ -33,24 +34,40 @@ def runs(text: str) -> set[int]:
 
 
 class Exclusion:
-    """Questions and passages of MuSiQue dev, and the test that a training row touches none of them."""
+    """Questions of dev files and passages of MuSiQue dev, and the test that a training row touches none of them."""
 
     def __init__(self, data: Path) -> None:
         self.questions: set[str] = set()
         self.passages: set[int] = set()
+        self._known: dict[str, bool] = {}
         for row in read_lines(data / "musique/dev.jsonl"):
             for text in (row["question"], *(s["question"] for s in row["question_decomposition"])):
-                self.questions.add(" ".join(words(text)))
+                self.questions.add(plain(text))
             for paragraph in row["paragraphs"]:
                 self.passages |= runs(paragraph["paragraph_text"])
+        for name in ("hotpotqa", "2wikimultihopqa"):
+            self.questions |= {plain(row["question"]) for row in read_json(data / name / "dev.json")}
+        self.questions |= {
+            plain(row["question"]) for row in read_lines(data / "2wikimultihopqa/open_dev.jsonl")
+        }
+        files = [*(data / "wide/dev").glob("*.jsonl.gz"), *(data / "documents/dev").glob("*/questions.jsonl")]
+        for path in files:
+            rows = read_lines(path.with_suffix("") if path.suffix == ".gz" else path)
+            self.questions |= {plain(row["question"]) for row in rows}
         self.dropped: dict[str, list[str]] = {}
 
     def touches(self, example: Example) -> str:
         """Why the row must go, or nothing. Labelled rows go by their gold units, others by every unit."""
-        if " ".join(words(example.question)) in self.questions:
+        if plain(example.question) in self.questions:
             return "question"
         own = [unit.text for unit in example.units if unit.support or not example.labelled]
         return "passage" if runs(" ".join(own)) & self.passages else ""
+
+    def known(self, text: str) -> bool:
+        """Whether a text shares a run of words with a MuSiQue dev paragraph."""
+        if text not in self._known:
+            self._known[text] = bool(runs(text) & self.passages)
+        return self._known[text]
 
     def keep(self, examples: Iterable[Example]) -> list[Example]:
         """The rows that touch nothing, without the distractors that do; ``dropped`` counts what goes."""
@@ -60,7 +77,7 @@ class Exclusion:
             if reason:
                 self.dropped.setdefault(f"{example.source}: {reason}", []).append(example.id)
                 continue
-            units = tuple(u for u in example.units if u.support or not runs(u.text) & self.passages)
+            units = tuple(u for u in example.units if u.support or not self.known(u.text))
             if len(units) < len(example.units):
                 self.dropped.setdefault(f"{example.source}: distractors of", []).append(example.id)
             kept.append(replace(example, units=units))

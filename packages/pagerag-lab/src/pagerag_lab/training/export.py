@@ -3,8 +3,8 @@
 The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
 several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
 kernel). Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads
-one sequence at a time and is told how many tokens the question has and how many blocks follow. A last layer for
-the markers alone is computed at their places only. Weights of matrix products and of the word table become int8,
+one sequence at a time and is told how many tokens the question has and how many blocks follow. The last layers that
+are for the question and the markers alone are computed at their places only. Weights of matrix products and of the word table become int8,
 per output channel or row.
 """
 
@@ -74,28 +74,26 @@ def build_graph(network: Network) -> onnx.ModelProto:
     x = g.add("Add", [words, types], "words_types")
     x = g.add("Add", [x, positions], "embedded")
     x = g.norm(x, "embedding_norm", state["norm.weight"], state["norm.bias"])
+    few = len(network.layers) - network.marked
+    whole = x  # what the layers before the marked ones made; the marked ones change it at the markers alone
     for i, layer in enumerate(network.layers):
         part = {k.removeprefix(f"layers.{i}."): v for k, v in state.items() if k.startswith(f"layers.{i}.")}
-        n = f"layer{i}"
-        if network.marked and i == len(network.layers) - 1:
-            before = g.linear(x, "token_head_before", state["token_head.weight"], state["token_head.bias"])
-            x, parts = _at_markers(g, x, n, part)
+        if i >= few:
+            if i == few:
+                before = g.linear(
+                    x, "token_head_before", state["token_head.weight"], state["token_head.bias"]
+                )
+                _mark_places(g)
+            else:
+                whole = _scatter(g, whole, x, f"layer{i}.whole")
+            whole = x if i == few else whole
+            x = _marked_layer(g, whole, f"layer{i}", part, layer.heads)
         else:
-            qkv = g.linear(x, f"{n}.qkv", part["qkv.weight"], part["qkv.bias"])
-            g.add("Split", [qkv], f"{n}.parts", outputs=3, axis=-1)
-            parts = [f"{n}.parts.{j}" for j in range(3)]
-        attend = _local if i < network.local else _attention
-        mixed = attend(g, parts, n, layer.heads)
-        out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
-        x = g.norm(
-            g.add("Add", [out, x], f"{n}.sum1"), f"{n}.norm1", part["norm1.weight"], part["norm1.bias"]
-        )
-        up = g.linear(x, f"{n}.up", part["up.weight"], part["up.bias"])
-        act = g.add("Gelu", [up], f"{n}.gelu", domain="com.microsoft")
-        down = g.linear(act, f"{n}.down", part["down.weight"], part["down.bias"])
-        x = g.norm(
-            g.add("Add", [down, x], f"{n}.sum2"), f"{n}.norm2", part["norm2.weight"], part["norm2.bias"]
-        )
+            qkv = g.linear(x, f"layer{i}.qkv", part["qkv.weight"], part["qkv.bias"])
+            g.add("Split", [qkv], f"layer{i}.parts", outputs=3, axis=-1)
+            attend = _local if i < network.local else _attention
+            mixed = attend(g, [f"layer{i}.parts.{j}" for j in range(3)], f"layer{i}", layer.heads)
+            x = _rest(g, x, mixed, f"layer{i}", part)
     tokens = g.linear(x, "token_head", state["token_head.weight"], state["token_head.bias"])
     if network.marked:
         _put_back(g, before, tokens)
@@ -122,30 +120,53 @@ def build_graph(network: Network) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
 
 
-def _at_markers(g: Graph, x: str, name: str, part: dict[str, np.ndarray]) -> tuple[str, list[str]]:
-    """The states at [CLS] and the markers, and their queries with every token's key and value."""
-    flat = g.add("Squeeze", ["ids", g.weight("first_axis", np.array([0], np.int64))], "flat_ids")
-    is_marker = g.add("Equal", [flat, g.weight("marker", np.array(MARKER, np.int64))], "is_marker")
-    found = g.add("Squeeze", [g.add("NonZero", [is_marker], "found"), "first_axis"], "marker_places")
-    places = g.add("Concat", ["first_axis", found], "marks", axis=0)
-    here = g.add("Gather", [x, places], f"{name}.here", axis=1)
+def _rest(g: Graph, x: str, mixed: str, n: str, part: dict[str, np.ndarray]) -> str:
+    """Add what a layer does after its attention."""
+    out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
+    x = g.norm(g.add("Add", [out, x], f"{n}.sum1"), f"{n}.norm1", part["norm1.weight"], part["norm1.bias"])
+    up = g.linear(x, f"{n}.up", part["up.weight"], part["up.bias"])
+    act = g.add("Gelu", [up], f"{n}.gelu", domain="com.microsoft")
+    down = g.linear(act, f"{n}.down", part["down.weight"], part["down.bias"])
+    return g.norm(
+        g.add("Add", [down, x], f"{n}.sum2"), f"{n}.norm2", part["norm2.weight"], part["norm2.bias"]
+    )
+
+
+def _mark_places(g: Graph) -> None:
+    """Add ``marks``, the places of the question and the markers, and ``mark_index``, the same as a column."""
+    axis = g.weight("first_axis", np.array([0], np.int64))
+    is_marker = g.add("Equal", ["ids", g.weight("marker", np.array(MARKER, np.int64))], "is_marker")
+    is_asked = g.add("Equal", ["types", "zero"], "is_asked")
+    here = g.add("Squeeze", [g.add("Or", [is_marker, is_asked], "is_here"), axis], "flat_here")
+    g.add("Squeeze", [g.add("NonZero", [here], "found"), axis], "marks")
+    g.add("Unsqueeze", ["marks", g.weight("last_axis", np.array([1], np.int64))], "mark_index")
+
+
+def _marked_layer(g: Graph, whole: str, n: str, part: dict[str, np.ndarray], heads: int) -> str:
+    """Add a layer at ``marks`` alone, which reads every token; returns the states there."""
+    here = g.add("Gather", [whole, "marks"], f"{n}.here", axis=1)
     width = part["out.weight"].shape[0]
-    query = g.linear(here, f"{name}.query", part["qkv.weight"][:width], part["qkv.bias"][:width])
-    told = g.linear(x, f"{name}.told", part["qkv.weight"][width:], part["qkv.bias"][width:])
-    g.add("Split", [told], f"{name}.parts", outputs=2, axis=-1)
-    return here, [query, f"{name}.parts.0", f"{name}.parts.1"]
+    query = g.linear(here, f"{n}.query", part["qkv.weight"][:width], part["qkv.bias"][:width])
+    told = g.linear(whole, f"{n}.told", part["qkv.weight"][width:], part["qkv.bias"][width:])
+    g.add("Split", [told], f"{n}.parts", outputs=2, axis=-1)
+    mixed = _attention(g, [query, f"{n}.parts.0", f"{n}.parts.1"], n, heads)
+    return _rest(g, here, mixed, n, part)
+
+
+def _scatter(g: Graph, whole: str, rows: str, name: str) -> str:
+    """Put the states at ``marks`` back among those of all tokens."""
+    flat = g.add("Squeeze", [whole, "first_axis"], f"{name}.flat")
+    new = g.add("Squeeze", [rows, "first_axis"], f"{name}.rows")
+    return g.add(
+        "Unsqueeze", [g.add("ScatterND", [flat, "mark_index", new], f"{name}.set"), "first_axis"], name
+    )
 
 
 def _put_back(g: Graph, before: str, at_markers: str) -> None:
     """The token channels of every place, with the markers' own channels at their places."""
     own = g.weight("own_channels", np.array(AT_MARKERS))
     under = g.add("Gather", [before, "marks"], "under_marks", axis=1)
-    rows = g.add("Where", [own, at_markers, under], "mark_rows")
-    rows = g.add("Squeeze", [rows, "first_axis"], "flat_rows")
-    whole = g.add("Squeeze", [before, "first_axis"], "flat_tokens")
-    places = g.add("Unsqueeze", ["marks", g.weight("last_axis", np.array([1], np.int64))], "mark_index")
-    joined = g.add("ScatterND", [whole, places, rows], "joined_tokens")
-    g.add("Unsqueeze", [joined, "first_axis"], "tokens")
+    _scatter(g, before, g.add("Where", [own, at_markers, under], "mark_rows"), "tokens")
 
 
 def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:

@@ -54,8 +54,12 @@ class Plan:
     """So many of them read in blocks of ``block`` tokens, each with the question, the others all ``limit``."""
     block: int = 0
     limit: int = LIMIT
-    marked: bool = False
-    """The last layer is for the units' markers alone."""
+    marked: int = 0
+    """The last so many layers are for the question and the units' markers alone."""
+    average_tokens: int = 80
+    """Tokens that the support encoder reads of each unit of a pool of twenty and more, on average."""
+    pools: bool = False
+    """Whether contexts are pools that the support encoder reads, not contexts of a reader."""
     workers: int = 3
     losses: LossWeights = field(default_factory=LossWeights)
 
@@ -89,10 +93,13 @@ def train(
     *,
     folder: Path,
     log: Callable[[str], None],
-    deadline: float | None = None,
+    seconds: float | None = None,
     every: Callable[[Network, str, int], None] | None = None,
 ) -> Network:
-    """Train in place and return the averaged network. A killed run goes on from its last whole epoch."""
+    """Train in place and return the averaged network. A killed run goes on from its last whole epoch.
+
+    With ``seconds`` the run ends then, and its learning rate falls to its end by that time.
+    """
     torch.manual_seed(plan.seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles anew for every length of a batch
     workers = plan.workers if device.type == "cuda" else 0
@@ -106,6 +113,7 @@ def train(
         network.load_state_dict(saved["network"])
         shadow, done = saved["shadow"], (saved["phase"], saved["epoch"])
         log(f"resumed after phase {done[0]}, epoch {done[1]}")
+    epochs = sum(phase.epochs for phase in plan.phases)
     for number, phase in enumerate(plan.phases):
         if number < done[0]:
             continue
@@ -123,8 +131,9 @@ def train(
             optimizer.load_state_dict(saved["optimizer"])
         progress, steps = first * shown, 0
         total = max(1.0, shown * phase.epochs)
+        opened, given = time.monotonic(), None if seconds is None else seconds * phase.epochs / epochs
         for epoch in range(first, phase.epochs):
-            began, losses = time.monotonic(), []
+            began, losses, part = time.monotonic(), [], 0.0
             stream = Stream(
                 corpus,
                 rows,
@@ -134,6 +143,7 @@ def train(
                 paragraph_cap=plan.paragraph_cap,
                 batch_tokens=plan.batch_tokens,
                 frame=plan.frame,
+                pools=plan.pools,
                 seed=plan.seed * 1000 + number * 100 + epoch,
             )
             loader = DataLoader(
@@ -146,7 +156,12 @@ def train(
             network.train()
             for batch in loader:
                 progress += len(batch.ids)
-                factor = _schedule(progress / total, plan.warmup)
+                part = progress / total
+                if given is not None:
+                    part = max(part, (time.monotonic() - opened) / given)
+                    if part >= 1:
+                        break
+                factor = _schedule(part, plan.warmup)
                 for group, rate in zip(optimizer.param_groups, base, strict=True):
                     group["lr"] = rate * factor
                 losses.append(_step(network, optimizer, batch.to(device), plan, device))
@@ -168,8 +183,8 @@ def train(
                 _save(checkpoint, network, shadow, optimizer, number, epoch + 1)
             if every is not None:
                 every(network, phase.name, epoch + 1)
-            if deadline is not None and time.monotonic() > deadline:
-                log("deadline: stopping early")
+            if given is not None and part >= 1:
+                log(f"{phase.name}: ended by time")
                 break
         _save(checkpoint, network, shadow, None, number + 1, 0)
     network.load_state_dict(shadow if plan.average else network.state_dict())

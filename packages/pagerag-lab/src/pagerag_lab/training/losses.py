@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pagerag_lab.training.batches import Batch
+from pagerag_lab.training.batches import MAX_PARTS, Batch
 from pagerag_lab.training.network import ANSWER_MARK, ANSWER_TOKEN, END, START, SUPPORT_MARK, SUPPORT_TOKEN
 
 __all__ = ["LossWeights", "total_loss", "unit_logits"]
+
+UNITS_SCALE = 3.0
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,13 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
     start, end = (tokens[..., c].masked_fill(~context, -1e4).log_softmax(-1) for c in (START, END))
     # Every place where the answer stands may be meant: the likelihood of any of them counts.
     each = start.gather(1, batch.pairs[..., 0]) + end.gather(1, batch.pairs[..., 1])
-    there = batch.pair_mask.any(1)
-    any_place = each.masked_fill(~batch.pair_mask, -1e4).logsumexp(1)
-    span = -(any_place * there * batch.weight).sum() / len(batch.ids)
+    # An answer of several parts should be found in each of them: their mean counts.
+    number = torch.arange(MAX_PARTS, device=each.device)[:, None, None]
+    of_part = batch.pair_mask & (batch.pair_parts == number)
+    there = of_part.any(2)
+    any_place = each.masked_fill(~of_part, -1e4).logsumexp(2)
+    found = (any_place * there).sum(0) / there.sum(0).clamp(min=1)
+    span = -(found * batch.weight).sum() / len(batch.ids)
     kind = functional.cross_entropy(kinds, batch.kind, reduction="none", ignore_index=-100)
     loss = weights.span * span + weights.kind * (kind * batch.weight).mean()
     for name, mark, token in (
@@ -54,11 +60,11 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
             continue
         label = getattr(batch, name)
         logits = unit_logits(tokens, batch, mark, token)
-        each_unit = (
-            functional.binary_cross_entropy_with_logits(logits, label, reduction="none") * batch.unit_mask
-        )
-        # Summed over a pool, scaled by its gold: a long pool must not make its few gold units cheap.
-        per_pool = each_unit.sum(1) / label.sum(1).clamp(min=2)
+        counted = batch.unit_mask if name == "support" else batch.unit_mask * batch.bearing_mask
+        each_unit = functional.binary_cross_entropy_with_logits(logits, label, reduction="none") * counted
+        # Summed over a pool and divided by the same number for all: a weight that depended on how many units are
+        # gold would bend the probabilities.
+        per_pool = each_unit.sum(1) / UNITS_SCALE
         loss = loss + weight * (per_pool * batch.support_weight).mean()
         if name == "support" and weights.listwise:
             logp = logits.masked_fill(batch.unit_mask == 0, -1e4).log_softmax(1)

@@ -4,12 +4,13 @@ Token head, six channels: span start, span end, support at the marker, support a
 at the marker, answer-bearing at each token. A unit's support logit is its marker's channel plus the mean
 of its tokens' channel; linear, so that the exported file needs no gathering. [CLS] head: the answer's kind.
 
-Where ``marked`` is set, the last layer is for the markers and [CLS] alone: the token channels are read before it,
-so that the exported file computes it at those few places.
+The last ``marked`` layers are computed at the question and the markers alone, which read every token as it was before
+them; the token channels are read there too. So the exported file spends little time on those layers.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,27 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pagerag.models.packing import CLS, MARKER, SEP, WHOLE, Frame
+from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
 
 __all__ = ["KINDS", "Network", "load_base"]
 
 KINDS = ("span", "yes", "no", "none")
+WORDS = "embeddings.word_embeddings.weight"
 START, END, SUPPORT_MARK, SUPPORT_TOKEN, ANSWER_MARK, ANSWER_TOKEN = range(6)
 AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6))
 """Which channels of the token head are read at a unit's marker alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a batch, the question of each sequence one of them: flat places, padding behind the last.
+
+    ``own`` [blocks, size] are a block's tokens, ``seen`` those that they read (``mask`` says which are real).
+    """
+
+    own: Tensor
+    seen: Tensor
+    mask: Tensor
 
 
 class Layer(nn.Module):
@@ -42,14 +56,42 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return self._after(x, *self.qkv(x).chunk(3, dim=-1), mask)
+
+    def read(self, here: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        """Compute the layer at a few places, whose states are ``here``, that read all states ``x``."""
+        width = x.shape[-1]
+        weight, bias = self.qkv.weight, self.qkv.bias
+        query = functional.linear(here, weight[:width], bias[:width])
+        told = functional.linear(x, weight[width:], bias[width:])
+        return self._after(here, query, *told.chunk(2, dim=-1), mask)
+
+    def _after(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         batch, length, width = x.shape
         q, k, v = (
-            part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
-            for part in self.qkv(x).chunk(3, dim=-1)
+            part.view(batch, part.shape[1], self.heads, width // self.heads).transpose(1, 2)
+            for part in (query, key, value)
         )
         drop = self.dropout if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=drop)
-        mixed = self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return self._finish(x, mixed.transpose(1, 2).reshape(batch, length, width))
+
+    def read_blocks(self, x: Tensor, blocks: Blocks) -> Tensor:
+        """Compute the layer where each token reads its block and the question alone."""
+        batch, length, width = x.shape
+        parts = functional.pad(self.qkv(x).view(batch * length, 3 * width), (0, 0, 0, 1)).chunk(3, dim=-1)
+        q, k, v = (
+            part[where].view(*where.shape, self.heads, width // self.heads).transpose(1, 2)
+            for part, where in zip(parts, (blocks.own, blocks.seen, blocks.seen), strict=True)
+        )
+        drop = self.dropout if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=blocks.mask, dropout_p=drop)
+        rows = mixed.transpose(1, 2).reshape(-1, width)
+        flat = rows.new_zeros(batch * length + 1, width).index_copy(0, blocks.own.view(-1), rows)
+        return self._finish(x, flat[:-1].view(batch, length, width))
+
+    def _finish(self, x: Tensor, mixed: Tensor) -> Tensor:
+        mixed = self.out(mixed)
         x = self.norm1(x + functional.dropout(mixed, self.dropout, self.training))
         inner = self.down(functional.gelu(self.up(x)))
         return self.norm2(x + functional.dropout(inner, self.dropout, self.training))
@@ -68,7 +110,7 @@ class Network(nn.Module):
         dropout: float = 0.1,
         frame: Frame = WHOLE,
         local: int = 0,
-        marked: bool = False,
+        marked: int = 0,
     ) -> None:
         super().__init__()
         self.marked = marked
@@ -88,35 +130,61 @@ class Network(nn.Module):
         return self._states(ids, types)[1]
 
     def _states(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden states before and after the last layer."""
+        """Hidden states before and after the layers that are computed at the markers alone."""
         places = torch.arange(ids.shape[1], device=ids.device)
         x = self.norm(self.words(ids) + self.positions(places)[None] + self.types(types))
         x = functional.dropout(x, self.dropout, self.training)
         real = ids != 0
         mask = real[:, None, None, :]
-        near = self._near(real, types) if self.local else mask
-        before = x
-        for number, layer in enumerate(self.layers):
-            before, x = x, layer(x, near if number < self.local else mask)
-        return before, x
+        blocks = self._blocks(real, types) if self.local else None
+        for number, layer in enumerate(self.layers[: len(self.layers) - self.marked]):
+            x = layer(x, mask) if blocks is None or number >= self.local else layer.read_blocks(x, blocks)
+        return x, self._at_markers(ids, types, x, mask) if self.marked else x
 
-    def _near(self, real: Tensor, types: Tensor) -> Tensor:
+    def _at_markers(self, ids: Tensor, types: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        """The states after the last layers at the question and the markers, the others as they are."""
+        here = ((types == 0) & (ids != 0)) | (ids == MARKER)
+        # The places of each sequence, one after another; what is left points at a row behind the end.
+        count, length = int(here.sum(1).max()), ids.shape[1]
+        rank = torch.where(here, here.cumsum(1) - 1, count)
+        index = torch.full((len(ids), count + 1), length, device=ids.device)
+        places = torch.arange(length, device=ids.device).expand_as(ids)
+        index.scatter_(1, rank, torch.where(here, places, length))
+        index = index[:, :count, None].expand(-1, -1, x.shape[-1])
+        whole = functional.pad(x, (0, 0, 0, 1))
+        seen = functional.pad(mask, (0, 1))
+        for layer in self.layers[len(self.layers) - self.marked :]:
+            whole = whole.scatter(1, index, layer.read(whole.gather(1, index), whole, seen).to(whole.dtype))
+        return whole[:, :length]
+
+    def _blocks(self, real: Tensor, types: Tensor) -> Blocks:
         """Who reads whom in the first layers: the question itself, a block the question and itself."""
-        asked = (real & (types == 0)).sum(1, keepdim=True)
-        length = real.sum(1, keepdim=True) - asked
+        asked = (real & (types == 0)).sum(1)
+        length = real.sum(1) - asked
         count = torch.clamp((length + self.block - 1) // self.block, min=1)
         size = torch.clamp((length + count - 1) // count, min=1)
-        place = torch.arange(real.shape[1], device=real.device)[None] - asked
-        block = torch.where(place < 0, -1, place // size)
-        same = block[:, :, None] == block[:, None, :]
-        return ((same | (block < 0)[:, None, :]) & real[:, None, :])[:, None]
+        blocks, longest, widest = torch.stack([count.max(), asked.max(), size.max()]).tolist()
+        device, behind = real.device, real.numel()
+        number = torch.arange(-1, blocks, device=device)[None, :, None]  # -1 is the question
+        place = torch.arange(max(longest, widest), device=device)[None, None]
+        begin, span, stop = asked[:, None, None], size[:, None, None], real.sum(1)[:, None, None]
+        own = torch.where(number < 0, place, begin + number * span + place)
+        there = torch.where(number < 0, place < begin, (place < span) & (own < stop))
+        asks = place[..., :longest].expand(len(real), blocks + 1, longest)
+        seen = torch.cat([asks, own], -1)
+        mask = torch.cat([asks < begin, there & (number >= 0)], -1)
+        first = (torch.arange(len(real), device=device) * real.shape[1])[:, None, None]
+        own, seen = torch.where(there, own + first, behind), torch.where(mask, seen + first, behind)
+        kept = (number[..., 0] < count[:, None]).flatten()
+        own, seen, mask = (part.flatten(0, 1)[kept] for part in (own, seen, mask))
+        return Blocks(own, seen, mask[:, None, None])
 
     def forward(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
         before, x = self._states(ids, types)
         first = functional.dropout(x[:, 0], self.dropout, self.training)
         tokens = self.token_head(x)
         if self.marked:
-            here = ((ids == MARKER) | (ids == CLS))[..., None]
+            here = ((ids == MARKER) | (types == 0))[..., None]
             tokens = torch.where(here & self.own, tokens, self.token_head(before))
         return tokens, self.kind_head(torch.tanh(self.kind_hidden(first)))
 
@@ -128,7 +196,7 @@ def load_base(
     layers: int | None = None,
     frame: Frame = WHOLE,
     local: int = 0,
-    marked: bool = False,
+    marked: int = 0,
 ) -> Network:
     """The base encoder from a BERT safetensors file, positions repeated up to the frame's limit.
 
@@ -141,7 +209,7 @@ def load_base(
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
     network = Network(layers=count, dropout=dropout, frame=frame, local=local, marked=marked)
     state: dict[str, Any] = network.state_dict()
-    words = raw["embeddings.word_embeddings.weight"].clone()
+    words = raw[WORDS].clone() if WORDS in raw else raw[f"{WORDS}.int8"] * raw[f"{WORDS}.scale"]
     words[MARKER] = words[SEP]
     places = raw["embeddings.position_embeddings.weight"]
     state["words.weight"] = words

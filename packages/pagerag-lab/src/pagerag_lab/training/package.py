@@ -1,6 +1,6 @@
-"""Put finished models into ``packages/pagerag-models``: files, hashes, calibration.
+"""Put a finished model into ``packages/pagerag-models``: files, hashes, calibration.
 
-``python -m pagerag_lab.training.package --runs runs/training --base FOLDER``
+``python -m pagerag_lab.training.package support --runs runs/training`` (or ``reader``)
 """
 
 from __future__ import annotations
@@ -8,54 +8,51 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from pagerag._files import sha256_file, write_atomic
-from pagerag_lab.training.common import base_folder, setting
+from pagerag.models.excerpts import Reading
+from pagerag_lab.training.common import Setting, setting
 
 __all__ = ["main"]
 
 TARGET = Path("packages/pagerag-models/src/pagerag_models")
-LONGEST = 160
-"""Tokens of a paragraph that the support encoder reads where the pool fits one window; it learned with fewer."""
 
 
 def main() -> None:
     """Copy the files and write the manifest last, so that a half-made package does not load."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", choices=["support", "reader"])
     parser.add_argument("--runs", type=Path, default=Path("runs/training"))
-    parser.add_argument("--base", type=Path)
     parser.add_argument("--target", type=Path, default=TARGET)
     options = parser.parse_args()
-    support, reader = (setting(Path(f"training/{n}.toml")) for n in ("support", "reader"))
-    shutil.copyfile(base_folder(options.base) / "tokenizer.json", options.target / "tokenizer.json")
-    for name in ("reader", "support"):
-        for suffix in (".onnx", "-parity.json"):
-            shutil.copyfile(options.runs / name / f"{name}{suffix}", options.target / f"{name}{suffix}")
-    fitted = json.loads((options.runs / "reader/calibration.json").read_text(encoding="utf-8"))
-    models = {
-        "reader": {
-            "calibration": {k: fitted[k] for k in ("slope", "offset", "none_threshold")},
-            "layers": reader.plan.layers,
-        },
-        "support": {
-            "caps": {
-                "sentence": support.plan.text_cap,
-                "paragraph": support.plan.paragraph_cap,
-                "longest": LONGEST,
-            },
-            "layers": support.plan.layers or 6,
-            "limit": support.plan.limit,
-            "block": support.plan.block,
-        },
-    }
-    files = {
+    name, target = options.model, options.target
+    chosen = setting(Path(__file__).with_name(f"{name}.toml"))
+    for suffix in (".onnx", "-parity.json"):
+        shutil.copyfile(options.runs / chosen.name / f"{name}{suffix}", target / f"{name}{suffix}")
+    manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
+    facts = _support(chosen) if name == "support" else _reader(chosen, options.runs / chosen.name)
+    manifest["models"][name] = facts
+    manifest["files"] = {
         path.name: {"sha256": sha256_file(path), "bytes": path.stat().st_size}
-        for path in sorted(options.target.iterdir())
+        for path in sorted(target.iterdir())
         if path.suffix in {".onnx", ".json"} and path.name != "manifest.json"
     }
-    manifest = {"version": 1, "models": models, "files": files}
-    write_atomic(options.target / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+    write_atomic(target / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+
+
+def _support(chosen: Setting) -> dict[str, Any]:
+    plan = chosen.plan
+    reading = asdict(Reading(average=plan.average_tokens))
+    return {"reading": reading, "layers": plan.layers or 6, "limit": plan.limit, "block": plan.block}
+
+
+def _reader(chosen: Setting, folder: Path) -> dict[str, Any]:
+    fitted = json.loads((folder / "calibration.json").read_text(encoding="utf-8"))
+    told = {k: fitted[k] for k in ("slope", "offset", "none_threshold")}
+    return {"calibration": told, "layers": chosen.plan.layers}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ calibration and the held-out figures.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import torch
@@ -31,10 +32,20 @@ def main() -> None:
 
 def _calibrate(network: Network, task: Task, fold: int, path: Path) -> None:
     corpus, device = task.corpus, torch.device(task.options.device)
-    rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.id) == fold]
+    rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.base, task.chosen.folds) == fold]
     tokenizer = tokenizer_at(task.base / "tokenizer.json")
     figures = score.answers(network, corpus, rows, tokenizer, device)
     log(json.dumps({"held out": figures}))
+    pools = [r for r in corpus.pools if r.source and fold_of(r.base, task.chosen.folds) == fold]
+    points = calibration.points(network, corpus, pools, tokenizer, device)
+    by_source = defaultdict(list)
+    for point in points:
+        if point["complete"] and point["kind"] == "span":
+            by_source[f"{point['source']} {point['context']}"].append(point["f1"])
+    log(
+        json.dumps({"held out pools": {k: (len(v), round(sum(v) / len(v), 3)) for k, v in by_source.items()}})
+    )
+    write_atomic(path.with_name("points.json"), json.dumps(points, ensure_ascii=False))
     found = calibration.fit(network, corpus, rows, tokenizer, device) | {"held_out": figures}
     write_atomic(path, json.dumps(found, indent=1))
 

@@ -12,14 +12,28 @@ from typing import Any
 import numpy as np
 import torch
 from tokenizers import Tokenizer
+from torch.utils.data import DataLoader, Dataset
 
-from pagerag.models.decode import UNIT_CHANNELS, best_spans, log_softmax, sigmoid, unit_logits
-from pagerag.models.packing import MARKER, SEP, WHOLE, Frame, TokenUnit, windows
+from pagerag.models.decode import KINDS, UNIT_CHANNELS, best_spans, log_softmax, sigmoid, unit_logits
+from pagerag.models.excerpts import Reading, pool_units
+from pagerag.models.packing import MARKER, SEP, Frame, pack, windows
 from pagerag_lab.training.batches import Item, collate, show
 from pagerag_lab.training.corpus import Corpus, Row
+from pagerag_lab.training.loop import Plan
 from pagerag_lab.training.network import Network
 
-__all__ = ["answers", "decode_scored", "expected_set", "logits", "pool_signals", "support_scores"]
+__all__ = [
+    "answers",
+    "decode_scored",
+    "expected_error",
+    "expected_set",
+    "logits",
+    "pool_figures",
+    "pool_predictions",
+]
+
+POOLS = 128
+"""Pools that are prepared and read together."""
 
 
 @torch.inference_mode()
@@ -60,61 +74,93 @@ def expected_set(probabilities: np.ndarray, most: int = 6) -> list[int]:
     return order[: best + 1].tolist()
 
 
-def pool_signals(
-    network: Network,
-    corpus: Corpus,
-    rows: Sequence[Row],
-    chosen: Sequence[list[int]],
-    device: torch.device,
-    *,
-    cap: int,
-    paragraph_cap: int,
-    single: bool = False,
-    frame: Frame = WHOLE,
-) -> list[np.ndarray]:
-    """[units, 2] logits (support, bearing) for the chosen units of each row, in the chosen order."""
-    items, owners = [], []
-    for n, (row, pick) in enumerate(zip(rows, chosen, strict=True)):
-        limit = paragraph_cap if row.source == "musique" else cap
-        units = [
-            TokenUnit(
-                str(row.titles[i]),
-                row.positions[i],
-                corpus.table[row.titles[i]][:20],
-                corpus.table[row.texts[i]][:limit],
-            )
-            for i in pick
-        ]
-        for window in [[i] for i in range(len(pick))] if single else windows(row.question, units, frame):
-            items.append(show(corpus, row, [pick[i] for i in window], text_cap=limit, frame=frame))
-            owners.append((n, window))
-    found = [np.zeros((len(pick), 2), np.float32) for pick in chosen]
-    for (n, window), item, (tokens, _) in zip(owners, items, logits(network, items, device), strict=True):
-        for channel, name in enumerate(("support", "bearing")):
-            values = unit_logits(tokens, UNIT_CHANNELS[name], item.markers, item.spans)
-            for place, value in zip(item.units, values, strict=True):
-                found[n][window[place], channel] = value
+class _Pools(Dataset[list[tuple[int, list[int], Item]]]):
+    """Pools as the runtime reads them, some at a time: (row, its units in the window's order, the window)."""
+
+    def __init__(self, corpus: Corpus, rows: Sequence[Row], reading: Reading, frame: Frame) -> None:
+        self.corpus, self.rows, self.reading, self.frame = corpus, rows, reading, frame
+
+    def __len__(self) -> int:
+        return (len(self.rows) + POOLS - 1) // POOLS
+
+    def __getitem__(self, place: int) -> list[tuple[int, list[int], Item]]:
+        found = []
+        for n in range(place * POOLS, min((place + 1) * POOLS, len(self.rows))):
+            row = self.rows[n]
+            titles = [self.corpus.table[t] for t in row.titles]
+            bodies = [self.corpus.body(x) for x in row.texts]
+            documents = [str(group) for group in row.groups]
+            units, owners = pool_units(row.question, titles, bodies, documents, row.positions, self.reading)
+            for window in windows(row.question, units, self.frame):
+                packed = pack(row.question, units, window, block=self.frame.block)
+                blank = [0] * len(packed.units)
+                parts = (packed.ids, packed.types, packed.units, packed.markers, packed.spans)
+                item = Item(*parts, blank, blank, [], 0, 0.0, 0.0)
+                found.append((n, [owners[i] for i in packed.units], item))
+        return found
+
+
+def pool_predictions(
+    network: Network, corpus: Corpus, rows: Sequence[Row], device: torch.device, plan: Plan
+) -> list[tuple[np.ndarray, float]]:
+    """For each row [units, 2] probabilities (support, bearing) in the row's order, and that of missing evidence.
+
+    The pools are read as the runtime reads them; the last probability is the least of a pool's windows.
+    """
+    found = [(np.zeros((len(row.texts), 2), np.float32), 1.0) for row in rows]
+    loader = DataLoader(
+        _Pools(corpus, rows, Reading(average=plan.average_tokens), plan.frame),
+        batch_size=None,
+        num_workers=plan.workers if device.type == "cuda" else 0,
+    )
+    for group in loader:
+        results = logits(network, [item for _, _, item in group], device)
+        for (n, owners, item), (tokens, kinds) in zip(group, results, strict=True):
+            for channel, name in enumerate(("support", "bearing")):
+                values = unit_logits(tokens, UNIT_CHANNELS[name], item.markers, item.spans)
+                found[n][0][owners, channel] = sigmoid(values)
+            none = float(np.exp(log_softmax(kinds))[KINDS.index("none")])
+            found[n] = (found[n][0], min(found[n][1], none))
     return found
 
 
-def support_scores(
-    rows: Sequence[Row], chosen: Sequence[list[int]], signals: Sequence[np.ndarray]
-) -> dict[str, float]:
-    """Support F1 of the expected set over each pool, and the share of gold in its first five, by source."""
-    every: dict[str, list[float]] = defaultdict(list)
-    recall: dict[str, list[float]] = defaultdict(list)
-    for row, pick, signal in zip(rows, chosen, signals, strict=True):
-        gold = sum(row.support)
-        if not gold or not pick:
+def pool_figures(rows: Sequence[Row], signals: Sequence[np.ndarray]) -> dict[str, float]:
+    """Held-out figures by set: F1 of the expected set, gold among the first five, the first unit gold, and calibration.
+
+    Pools without evidence count in the calibration alone.
+    """
+    told: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    every: dict[str, list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
+    for row, signal in zip(rows, signals, strict=True):
+        name = row.base.partition(":")[0]
+        gold, p = np.array(row.support), signal[:, 0]
+        every[name].append((p, gold))
+        if not gold.any():
             continue
-        kept = [pick[i] for i in expected_set(sigmoid(signal[:, 0]))]
-        hit = sum(row.support[i] for i in kept)
-        every[row.source].append(2 * hit / (len(kept) + gold))
-        top = [pick[i] for i in np.argsort(-signal[:, 0])[:5]]
-        recall[row.source].append(sum(row.support[i] for i in top) / gold)
-    return {f"{s} F1": round(100 * float(np.mean(v)), 2) for s, v in every.items()} | {
-        f"{s} R@5": round(100 * float(np.mean(v)), 2) for s, v in recall.items()
-    }
+        kept, order = expected_set(p), np.argsort(-p, kind="stable")
+        f1 = 2 * gold[kept].sum() / (len(kept) + gold.sum())
+        told[name].append((f1, gold[order[:5]].sum() / gold.sum(), gold[order[0]]))
+    figures: dict[str, float] = {}
+    for name, values in told.items():
+        means = 100 * np.mean(values, axis=0)
+        figures |= {
+            f"{name} {k}": round(float(v), 1) for k, v in zip(("F1", "R@5", "P@1"), means, strict=True)
+        }
+    for name, pairs in every.items():
+        p, y = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        figures[f"{name} ECE"] = round(expected_error(p, y.astype(float)), 4)
+    return figures
+
+
+def expected_error(p: np.ndarray, y: np.ndarray, bins: int = 15) -> float:
+    """Return the expected calibration error: how far probabilities are from frequencies, over equal bins."""
+    places = np.minimum((p * bins).astype(int), bins - 1)
+    gaps = [
+        abs(p[places == b].mean() - y[places == b].mean()) * (places == b).mean()
+        for b in range(bins)
+        if (places == b).any()
+    ]
+    return float(sum(gaps))
 
 
 def normalise(text: str) -> list[str]:

@@ -64,11 +64,12 @@ def wait_for(path: Path, seconds: float = 1800) -> Path:
 
 
 def run(
-    parser: argparse.ArgumentParser, name: str, folds: Sequence[int], output: str, held_out: HeldOut
+    parser: argparse.ArgumentParser, name: str, folds: Sequence[int] | None, output: str, held_out: HeldOut
 ) -> None:
     """The command of a model: every stage that is missing, or those that ``--stage`` names.
 
-    ``folds`` are held out one by one; ``output`` names the file that ``held_out`` writes, ``{}`` the fold.
+    ``folds`` (by default all) are held out one by one; ``output`` names the file that ``held_out`` writes, ``{}`` the
+    fold.
     """
     parser.add_argument(
         "--stage", action="append", help="pretrain, fold0-0, ..., fold0, ..., seed0, ..., finish"
@@ -80,7 +81,7 @@ def run(
     # The fold that a run does not see (or none) and its seed; the fold whose runs a stage averages.
     runs: dict[str, tuple[int | None, int]] = {"pretrain": (None, chosen.seeds[0])}
     held: dict[str, int] = {}
-    for fold in folds:
+    for fold in range(chosen.folds) if folds is None else folds:
         runs |= {f"fold{fold}-{seed}": (fold, seed) for seed in chosen.fold_seeds}
         held[f"fold{fold}"] = fold
     runs |= {f"seed{seed}": (None, seed) for seed in chosen.seeds}

@@ -63,7 +63,7 @@ def steps(musique: Iterable[Example]) -> list[Example]:
             for i, earlier in enumerate(answers):
                 text = text.replace(f"#{i + 1}", earlier)
             answers.append(step["answer"])
-            gold = str(step["paragraph_support_idx"])
+            gold = f"p{step['paragraph_support_idx']}"
             units = tuple(replace(u, support=u.id == gold) for u in example.units)
             for form, question in enumerate(_triple_forms(text)):
                 found.append(
@@ -74,6 +74,7 @@ def steps(musique: Iterable[Example]) -> list[Example]:
                         units,
                         (step["answer"],),
                         kind_of(step["answer"]),
+                        base=example.base,
                     )
                 )
     return found
@@ -98,7 +99,15 @@ def wiki_steps(wiki: Iterable[Example]) -> list[Example]:
             if any(u.support for u in units):
                 question = f"What is the {relation} of {head}?"
                 found.append(
-                    Example(f"{example.id}~{n}", "wiki_step", question, units, (tail,), kind_of(tail))
+                    Example(
+                        f"{example.id}~{n}",
+                        "wiki_step",
+                        question,
+                        units,
+                        (tail,),
+                        kind_of(tail),
+                        base=example.base,
+                    )
                 )
     return found
 

@@ -13,8 +13,9 @@ import torch
 
 from pagerag._files import write_atomic
 from pagerag_lab.training import score
-from pagerag_lab.training.common import BENCHMARKS, arguments, fit, log, open_corpus, setting
+from pagerag_lab.training.common import arguments, fit, log, open_corpus, setting
 from pagerag_lab.training.corpus import fold_of, tokenizer_at
+from pagerag_lab.training.network import Network
 
 __all__ = ["main"]
 
@@ -29,29 +30,20 @@ def main() -> None:
     corpus, base = open_corpus(options, chosen)
     tokenizer = tokenizer_at(base / "tokenizer.json")
     fold = options.fold
-    rows = [r for r in corpus.whole if r.source in BENCHMARKS and fold_of(r.id) == fold]
-    picks = [r.order[:20] for r in rows]
+    rows = [r for r in corpus.whole if fold_of(r.base, chosen.folds) == fold]
+    pools = [r for r in corpus.pools if fold_of(r.base, chosen.folds) == fold]
 
-    def report(network: object, phase: str, epoch: int) -> dict[str, object]:
-        signals = score.pool_signals(
-            network,
-            corpus,
-            rows,
-            picks,
-            device,
-            cap=chosen.plan.text_cap,
-            paragraph_cap=chosen.plan.paragraph_cap,
-            frame=chosen.plan.frame,
-            single=chosen.chooser == "pointwise",
-        )
+    def report(network: Network, phase: str, epoch: int) -> dict[str, object]:
         found: dict[str, object] = {"setting": chosen.name, "phase": phase, "epoch": epoch}
-        found |= score.support_scores(rows, picks, signals)
-        if chosen.chooser == "reader":
+        if chosen.plan.pools:
+            read = score.pool_predictions(network, corpus, pools, device, chosen.plan)
+            found |= score.pool_figures(pools, [signals for signals, _ in read])
+        else:
             found |= score.answers(network, corpus, rows, tokenizer, device)
         log(json.dumps(found))
         return found
 
-    def each(network: object, phase: str, epoch: int) -> None:
+    def each(network: Network, phase: str, epoch: int) -> None:
         if epoch % 4 == 0:
             report(network, phase, epoch)
 

@@ -32,6 +32,7 @@ class Growth:
     rows: float = 0.8
     borders: int = 64
     seed: int = 0
+    threads: int = 2
     models: int = 1
     """So many are grown, from seeds in a row, and averaged: chance decides less, and judging takes longer."""
 
@@ -57,7 +58,7 @@ def boost(
             border_count=growth.borders,
             boosting_type="Plain",
             random_seed=growth.seed + number,
-            thread_count=1,
+            thread_count=growth.threads,
             allow_writing_files=False,
             verbose=False,
         ).fit(table, labels, sample_weight=weights)

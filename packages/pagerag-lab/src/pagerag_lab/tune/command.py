@@ -1,4 +1,4 @@
-"""What ``pagerag tune`` does: pools from the train files, a fit, files with how they were made."""
+"""Do what ``pagerag tune`` says: read pools of train questions, fit, write files that say how they were made."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pagerag import __version__
-from pagerag._files import sha256_file, write_atomic
-from pagerag.errors import InputError
+from pagerag.errors import FormatError, InputError
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.weights import Weights
 from pagerag.protocols import Encoder
 from pagerag.retrieve.encoders import encoder
 from pagerag.units import Mode
-from pagerag_lab.tune.learned import Settings, train
+from pagerag_lab.product import sha256_file, write_atomic
+from pagerag_lab.tune.labelled import FILES, read_pools
+from pagerag_lab.tune.labelled import LabelledPool as TrainPool
+from pagerag_lab.tune.learned import Settings, read_rows, train, with_signals
 from pagerag_lab.tune.pools import TRAIN_FILES, LabelledPool, labelled_pools
-from pagerag_lab.tune.support import StoredSupport
 from pagerag_lab.tune.weights import tune_weights
 
 __all__ = ["SIGNALS", "tune"]
 
-WITH_SUPPORT = {"sentence": 3, "document": 1}
-"""Models that are averaged behind a support encoder: in document mode more of them were no better on train."""
 SIGNALS = ("support", "bearing")
 """What our support encoder says of a unit (``pagerag.models``)."""
 
@@ -38,12 +40,23 @@ def tune(
     limit: int | None,
     steps: int,
     seed: int,
-    support_scores: Path | None,
+    pools: Path | None,
+    support_signals: Path | None,
+    workers: int,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Fit ``what`` for ``mode`` and write it to ``out``; returns the cross-validated figures."""
+    """Fit ``what`` for ``mode`` and write it to ``out``; returns the cross-validated figures.
+
+    The weights are fitted on the benchmarks' train files under ``data``; the learned scorer on the ``pools`` that
+    ``pagerag_lab.tune.train_pools`` made, with a support encoder's held-out ``support_signals`` where they are given.
+    """
     if steps < 0:
         raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
+    if what in {"learned", "all"} and pools is None:
+        raise InputError(
+            "the learned scorer is fitted on pools: make them with python -m pagerag_lab.tune.train_pools, "
+            "and name their folder with --pools"
+        )
     out.mkdir(parents=True, exist_ok=True)
     model = encoder(encoder_name, cache=True)
     about = {
@@ -62,28 +75,46 @@ def tune(
         body = {"_about": {**about, "figures": found, "steps": steps}, **weights.to_dict()}
         write_atomic(out / f"weights-{mode}.json", json.dumps(body, indent=2) + "\n")
         figures["weights"] = found
-    if what in {"learned", "all"}:
+    if what in {"learned", "all"} and pools is not None:
         family: Mode = "sentence" if mode == "sentence" else "document"
-        items = _items(data, model, family, limit, say)
-        support = None
-        if support_scores is not None:
-            texts = {item.question: item.pool.question for item in items}
-            support = StoredSupport.load(support_scores, texts, SIGNALS)
-        promoter = Promoter(weights, support=support, strategy="formula")
-        settings = Settings(seed=seed)
-        if support is not None:  # the encoder takes so long that more trees are not felt
-            settings = settings.averaged(WITH_SUPPORT[family])
-        trained = train(items, settings, promoter, say, about)
-        name = f"learned-{family}{'-support' if support is not None else ''}.npz"
-        trained.model.save(out / name)
+        about["pools"] = {name: sha256_file(pools / f"{name}.jsonl.gz") for name in FILES}
+        promoter = Promoter(weights, strategy="formula")
+        settings = Settings()
+        train_pools = read_pools(pools, family, model)[:limit]
+        say(f"{len(train_pools)} pools")
+        rows = read_rows(train_pools, settings, promoter, say, workers)
+        signals: tuple[str, ...] = ()
+        if support_signals is not None:
+            known = _signals(support_signals)
+            rows = [row for row in rows if _fits(known, row.item)]
+            with_signals(rows, lambda item: known[item.id])
+            signals = SIGNALS
+        trained = train(rows, settings, promoter, say, about, signals)
+        trained.model.save(out / f"learned-{family}{'-support' if signals else ''}.npz")
         figures["learned"] = trained.figures
     return figures
+
+
+def _signals(path: Path) -> dict[str, NDArray[np.float32]]:
+    """Return the held-out signals that ``pagerag_lab.training.signals`` wrote, by pool."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            ids = json.loads(held["ids"].tobytes())
+            parts = np.split(held["signals"].astype(np.float32), np.cumsum(held["lengths"])[:-1])
+    except (OSError, KeyError, ValueError) as broken:
+        raise FormatError(f"not a file of support signals ({broken})", file=path) from broken
+    return dict(zip(ids, parts, strict=True))
+
+
+def _fits(known: dict[str, NDArray[np.float32]], item: TrainPool) -> bool:
+    """Tell whether a pool has signals for each of its units."""
+    return item.id in known and len(known[item.id]) == len(item.pool.candidates)
 
 
 def _items(
     data: Path, model: Encoder, mode: Mode, limit: int | None, say: Callable[[str], None]
 ) -> list[LabelledPool]:
-    """The train pools of ``mode``: MuSiQue's gold is paragraphs, so it has none of sentences."""
+    """Return the train pools of ``mode``: MuSiQue's gold is paragraphs, so it has none of sentences."""
     say(f"pools for {mode} mode")
     found = [item for item in labelled_pools(data, model, mode, limit=limit) if item.mode == mode]
     say(f"{len(found)} pools")

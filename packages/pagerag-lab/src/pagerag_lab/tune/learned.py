@@ -6,14 +6,15 @@ Everything a later stage learns from is out of fold: no question's scores come f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promotion.candidates import as_candidates
-from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.features import (
     AGGREGATED,
     FEATURES,
@@ -23,11 +24,14 @@ from pagerag.promotion.features import (
     unit_features,
     unit_view,
 )
-from pagerag.promotion.learned import SUFFICIENCY, LearnedModel, sufficiency_row
+from pagerag.promotion.learned import SUFFICIENCY, LearnedModel, cover_of, sufficiency_row
+from pagerag.promotion.next_unit import CONSIDERED, Standing, next_rows, rank_units
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.trees import Trees
+from pagerag_lab.metrics.statistics import auroc
 from pagerag_lab.tune.boosting import Growth, boost, predict, to_trees
-from pagerag_lab.tune.pools import LabelledPool, small, twin, without
+from pagerag_lab.tune.calibration import expected_calibration_error
+from pagerag_lab.tune.labelled import LabelledPool, fold_of
 from pagerag_lab.tune.sizes import Prefixes, fit_size
 
 __all__ = ["Settings", "Trained", "train"]
@@ -40,23 +44,16 @@ Say = Callable[[str], None]
 class Settings:
     """How the trees are grown. Chosen by cross-validation on the train files."""
 
-    folds: int = 5
+    folds: int = 4
     growth: Growth = field(default_factory=Growth)
-    seed: int = 0
-    no_vectors: float = 0.3  # weight of each question's copy without vectors
-    no_scores: float = 0.3  # ... and without scores either
-    small: float = 0.3  # ... and as a pool of six to twelve units
-    noisy: float = 0.8  # ... and with documents of other questions added to the pool
-    musique: float = 3.0  # weight of its questions: there are ten times fewer of them than of the others
+    following: Growth = field(default_factory=lambda: Growth(rounds=150, depth=5, rate=0.06, columns=0.6))
     size: Growth = field(default_factory=lambda: Growth(rounds=250, depth=4, rate=0.04, columns=0.5))
-    verdict: Growth = field(default_factory=lambda: Growth(rounds=150, depth=3, rate=0.06, columns=0.6))
+    verdict: Growth = field(default_factory=lambda: Growth(rounds=200, depth=4, rate=0.05, columns=0.4))
     k: int = 5
-
-    def averaged(self, models: int) -> Settings:
-        """The scores and the size by the mean of several models."""
-        return replace(
-            self, growth=replace(self.growth, models=models), size=replace(self.size, models=models)
-        )
+    enough: float = 0.6
+    """Probability that all evidence is there from which the state is Enough."""
+    some: float = 0.3
+    """... and under which it is insufficient."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,125 +68,130 @@ class Trained:
 class _Row:
     item: LabelledPool
     table: Floats
-    asked: Floats  # the features of the question
+    asked: Floats  # the features of the question and the pool
     view: View
-    evidence: Evidence
-    weight: float
+    cover: tuple[Floats, Floats]
     fold: int
-    main: bool
+
+    def standing(self, p: Floats) -> Standing:
+        """Return what ranking reads."""
+        return Standing(self.view, p, *self.cover, self.asked)
 
 
-def read_evidence(promoter: Promoter, item: LabelledPool) -> Evidence:
-    """The evidence that promotion would judge this pool by."""
-    return promoter.evidence(item.pool.question, as_candidates(item.pool), item.mode, vector=item.pool.vector)
+_PROMOTER: Promoter | None = None
+
+
+def _share(promoter: Promoter) -> None:
+    global _PROMOTER  # noqa: PLW0603  (once in each process)
+    _PROMOTER = promoter
+
+
+def _read(item: LabelledPool) -> tuple[Floats, Floats, View, tuple[Floats, Floats]]:
+    """Return what the trees read of a pool."""
+    if _PROMOTER is None:
+        raise AssertionError("the process was not given its promoter")
+    evidence = _PROMOTER.evidence(
+        item.pool.question, as_candidates(item.pool), item.mode, vector=item.pool.vector
+    )
+    view = unit_view(evidence)
+    table = unit_features(evidence)
+    asked = table[0, -len(OF_QUESTION) :].copy()
+    return np.ascontiguousarray(table), asked, view, cover_of(evidence, view)
+
+
+def read_rows(
+    items: Sequence[LabelledPool], settings: Settings, promoter: Promoter, say: Say, workers: int
+) -> list[_Row]:
+    """Read every pool as promotion would."""
+    rows: list[_Row] = []
+    with ProcessPoolExecutor(workers, initializer=_share, initargs=(promoter,)) as processes:
+        stream = iter(items)
+        while batch := list(islice(stream, 512 * workers)):
+            for item, (table, asked, view, cover) in zip(
+                batch, processes.map(_read, batch, chunksize=64), strict=True
+            ):
+                rows.append(_Row(item, table, asked, view, cover, fold_of(item.base, settings.folds)))
+            say(f"features: {len(rows)}/{len(items)} pools")
+    return rows
+
+
+def with_signals(rows: Sequence[_Row], signals: Callable[[LabelledPool], Floats]) -> None:
+    """Add a support encoder's signals to the rows' tables."""
+    for row in rows:
+        row.table = np.concatenate([row.table, signals(row.item)[row.view.unit]], axis=1)
 
 
 def train(
-    items: Sequence[LabelledPool], settings: Settings, promoter: Promoter, say: Say, about: dict[str, Any]
+    rows: Sequence[_Row],
+    settings: Settings,
+    promoter: Promoter,
+    say: Say,
+    about: dict[str, Any],
+    signals: tuple[str, ...],
 ) -> Trained:
     """Fit a model on labelled pools of one mode family."""
-    folds = _folds(items, settings)
-    rows = _rows(items, folds, settings, promoter, say)
-    first_oof, first_models = _cross_fit(rows, [row.table for row in rows], settings, say, "first round")
+    first_oof, _ = _cross_fit(rows, [row.table for row in rows], settings, say, "first round")
     tables = [
         np.concatenate([row.table, second_features(row.view, p)], axis=1)
         for row, p in zip(rows, first_oof, strict=True)
     ]
-    second_oof, second_models = _cross_fit(rows, tables, settings, say, "second round")
+    second_oof, _ = _cross_fit(rows, tables, settings, say, "second round")
+    say("the ranking")
+    following = fit_next_folds(rows, second_oof, settings)
     say("the set's size")
     rankings = []
     for row, p in zip(rows, second_oof, strict=True):
-        prefixes = Prefixes.of(row.view, row.asked, p, settings.k)
-        rankings.append((prefixes, prefixes.f1(row.item, row.view), row.weight))
-    size_models = [
+        standing = row.standing(p)
+        order = rank_units(standing, following[row.fold].log_odds, settings.k)
+        prefixes = Prefixes.of(standing, order, settings.k)
+        rankings.append(
+            (prefixes, prefixes.f1(row.item, row.view), row.item.weight if row.item.total else 0.0)
+        )
+    usable = [bool(row.item.gold_ids) for row in rows]
+    sizes = [
         fit_size(
-            [ranking for ranking, row in zip(rankings, rows, strict=True) if row.fold != fold], settings.size
+            [r for r, row, ok in zip(rankings, rows, usable, strict=True) if ok and row.fold != fold],
+            settings.size,
         )
         for fold in range(settings.folds)
     ]
-    figures = _figures(rows, first_oof, second_oof, size_models, settings)
-    say("sufficiency: pools, twins with a gold unit removed, and pools of other questions")
-    verdicts, auroc, (enough, some) = _fit_sufficiency(
-        rows, second_oof, (first_models, second_models, size_models), promoter, settings
-    )
-    figures["sufficiency_auroc"] = auroc
-    figures["enough"], figures["some"] = enough, some
+    figures = _figures(rows, rankings, second_oof, sizes)
+    say("sufficiency")
+    verdict, told, (enough, some) = _fit_sufficiency(rows, rankings, second_oof, sizes, settings)
+    figures["sufficiency"] = told
     say("final models on all questions")
     first = to_trees(_fit(rows, [row.table for row in rows], settings))
     second = to_trees(_fit(rows, tables, settings))
-    size = to_trees(fit_size(rankings, settings.size))
-    features = AGGREGATED if items[0].mode == "document" else FEATURES
-    main = np.concatenate([row.table for row in rows if row.main])
-    signals = tuple(promoter.support.signals) if promoter.support is not None else ()
+    size = to_trees(fit_size([r for r, ok in zip(rankings, usable, strict=True) if ok], settings.size))
+    features = AGGREGATED if rows[0].item.mode == "document" else FEATURES
+    sample = np.concatenate([row.table for row in rows[::10]])
     model = LearnedModel(
         features=features,
         signals=signals,
         first=first,
         second=second,
+        next=fit_next(rows, second_oof, settings),
         size=size,
-        sufficiency=verdicts,
-        neutral=np.median(main, axis=0).astype(np.float32),
+        sufficiency=verdict,
+        neutral=np.median(sample, axis=0).astype(np.float32),
         enough=enough,
         some=some,
-        weights=promoter.weights(items[0].mode),
+        weights=promoter.weights(rows[0].item.mode),
         about={**about, "cross_validation": figures},
     )
     return Trained(model, figures)
 
 
-def _folds(items: Sequence[LabelledPool], settings: Settings) -> list[int]:
-    """A fold per question id: a question read at two granularities stays in one fold."""
-    ids = sorted({item.question for item in items})
-    drawn = np.random.default_rng(settings.seed).integers(settings.folds, size=len(ids))
-    fold = dict(zip(ids, drawn.tolist(), strict=True))
-    return [fold[item.question] for item in items]
-
-
-def _rows(
-    items: Sequence[LabelledPool], folds: Sequence[int], settings: Settings, promoter: Promoter, say: Say
-) -> list[_Row]:
-    rows = []
-    for done, (item, fold) in enumerate(zip(items, folds, strict=True), 1):
-        copies = [(item, 1.0)]
-        if settings.no_vectors:
-            copies.append((without(item, "vectors"), settings.no_vectors))
-        if settings.no_scores:
-            copies.append((without(item, "vectors", "scores"), settings.no_scores))
-        if settings.small:
-            copies.append((small(item), settings.small))
-        if settings.noisy and item.noisy is not None:
-            copies.append((replace(item, pool=item.noisy), settings.noisy))
-        share = settings.musique if item.dataset == "musique" else 1.0
-        for number, (copy, weight) in enumerate(copies):
-            evidence = read_evidence(promoter, copy)
-            table, asked = _table(evidence)
-            view = unit_view(evidence)
-            rows.append(_Row(copy, table, asked, view, evidence, weight * share, fold, number == 0))
-        if done % 200 == 0 or done == len(items):
-            say(f"features: {done}/{len(items)} questions")
-    return rows
-
-
-def _table(evidence: Evidence) -> tuple[Floats, Floats]:
-    """What the first round reads, and the features of the question."""
-    table = unit_features(evidence)
-    asked = table[0, -len(OF_QUESTION) :]
-    support = evidence.signals.support
-    if support is not None:
-        table = np.concatenate([table, support[unit_view(evidence).unit]], axis=1)
-    return table, asked
-
-
 def _fit(rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
     labels = np.concatenate([row.item.gold[row.view.unit] for row in rows]).astype(np.float32)
-    weights = np.concatenate([np.full(len(row.table), row.weight) for row in rows])
+    weights = np.concatenate([np.full(len(row.table), row.item.weight) for row in rows])
     return boost(np.concatenate(tables), labels, weights, settings.growth)
 
 
 def _cross_fit(
     rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings, say: Say, name: str
 ) -> tuple[list[Floats], list[Any]]:
-    """Out-of-fold probabilities for every row, and the fold models."""
+    """Return out-of-fold probabilities for every row, and the fold models."""
     out: list[Floats] = [np.empty(0, dtype=np.float32)] * len(rows)
     models = []
     for fold in range(settings.folds):
@@ -206,118 +208,142 @@ def _cross_fit(
     return out, models
 
 
+def fit_next(rows: Sequence[_Row], scores: Sequence[Floats], settings: Settings) -> Trees:
+    """Learn what a unit adds to those chosen before it, on sets that a ranking, mostly the best one, would make."""
+    tables, labels, weights = [], [], []
+    for number, (row, p) in enumerate(zip(rows, scores, strict=True)):
+        gold = row.item.gold[row.view.unit]
+        if not gold.any() or not row.item.main:
+            continue
+        rng = np.random.default_rng(number)
+        standing = row.standing(p)
+        order = np.argsort(-p, kind="stable").tolist()[:CONSIDERED]
+        facts = _facts_of(row)
+        chosen, left = order[:1], order[1:]
+        for _ in range(settings.k - 1):
+            if not left:
+                break
+            tables.append(next_rows(standing, chosen, left))
+            have = set().union(*(facts[i] for i in chosen))
+            labels.append([bool(facts[i] - have) for i in left])
+            weights.append(np.full(len(left), row.item.weight))
+            # now and then another than the most probable: a ranking must go on well after a slip
+            step = 0 if rng.random() < 0.7 else int(rng.integers(min(4, len(left))))
+            chosen.append(left.pop(step))
+    table, label = np.concatenate(tables), np.concatenate(labels).astype(np.float32)
+    return to_trees(boost(table, label, np.concatenate(weights), settings.following))
+
+
+def _facts_of(row: _Row) -> list[set[object]]:
+    """Return the facts that each row of the view tells."""
+    units = [row.item.pool.candidates[u].id for u in row.view.unit.tolist()]
+    if row.item.facts:
+        return [{n for n, ids in enumerate(row.item.facts) if unit in ids} for unit in units]
+    if row.item.total == 1:
+        return [{0} if unit in row.item.gold_ids else set() for unit in units]
+    return [{unit} if unit in row.item.gold_ids else set() for unit in units]
+
+
+def fit_next_folds(rows: Sequence[_Row], scores: Sequence[Floats], settings: Settings) -> list[Trees]:
+    """Learn the ranking without each fold."""
+    found = []
+    for fold in range(settings.folds):
+        inside = [i for i, row in enumerate(rows) if row.fold != fold]
+        found.append(fit_next([rows[i] for i in inside], [scores[i] for i in inside], settings))
+    return found
+
+
 def _figures(
     rows: Sequence[_Row],
-    first: Sequence[Floats],
-    second: Sequence[Floats],
+    rankings: Sequence[tuple[Prefixes, Floats, float]],
+    scores: Sequence[Floats],
     sizes: Sequence[Any],
-    settings: Settings,
 ) -> dict[str, Any]:
-    """Cross-validated Sup F1 by dataset and granularity, core and filled, on the unreduced pools: the rounds with the
-    size by expected F1, and ``core`` with the size as it is learned."""
+    """Cross-validated figures by set, of the pools as their retrievers gave them: first unit right, all evidence in the
+    first five, core F1, core size, beside the retriever's own order; and how well the probabilities are calibrated."""
     found: dict[str, Any] = {}
-    for name in sorted({(row.item.dataset, row.item.mode) for row in rows}):
-        chosen = [i for i, row in enumerate(rows) if row.main and (row.item.dataset, row.item.mode) == name]
-        figures: dict[str, Any] = {"n": len(chosen)}
-        for label, scores in (("_first", first), ("_second", second), ("", second)):
-            core, filled = [], []
-            for i in chosen:
-                row = rows[i]
-                prefixes = Prefixes.of(row.view, row.asked, scores[i], settings.k)
-                f1 = prefixes.f1(row.item, row.view)
-                picked, _ = prefixes.chosen(None if label else sizes[row.fold])
-                core.append(f1[len(picked) - 1])
-                filled.append(f1[-1])
-            figures[f"core{label}"] = round(100 * float(np.mean(core)), 2)
-            figures[f"filled{label}"] = round(100 * float(np.mean(filled)), 2)
-        found["/".join(name)] = figures
+    for name in sorted({row.item.group for row in rows}):
+        here = [
+            i for i, row in enumerate(rows) if row.item.main and row.item.group == name and row.item.gold_ids
+        ]
+        measured = []
+        for i in here:
+            row, (prefixes, f1, _) = rows[i], rankings[i]
+            units = row.view.unit[prefixes.order]
+            size = len(prefixes.chosen(sizes[row.fold])[0])
+            gold = row.item.gold
+            cuts = [_cut_f1(gold, n, row.item.total) for n in (1, 2, 5)]
+            measured.append(
+                (
+                    gold[0], gold[units[0]],
+                    row.item.covered(range(min(5, len(gold)))), row.item.covered(units[:5].tolist()),
+                    *cuts, f1[size - 1], size, row.item.total,
+                )
+            )  # fmt: skip
+        if measured:
+            mean = np.mean(measured, axis=0)
+            found[name] = {
+                "n": len(here),
+                "first": [round(100 * float(v), 1) for v in mean[:2]],
+                "full5": [round(100 * float(v), 1) for v in mean[2:4]],
+                "core_f1": [round(100 * float(max(mean[4:7])), 1), round(100 * float(mean[7]), 1)],
+                "size": [round(float(mean[9]), 2), round(float(mean[8]), 2)],
+            }
+    p = np.concatenate(scores)
+    y = np.concatenate([row.item.gold[row.view.unit] for row in rows])
+    found["ece"] = round(expected_calibration_error(p, y), 4)
+    strangers = [
+        float(s.max()) for s, row in zip(scores, rows, strict=True) if row.item.variant == "stranger"
+    ]
+    found["stranger_best_median"] = round(float(np.median(strangers)), 3)
     return found
+
+
+def _cut_f1(gold: NDArray[np.bool_], size: int, total: int) -> float:
+    hits = min(int(gold[:size].sum()), total)
+    return 2 * hits / (min(size, len(gold)) + total) if total else 0.0
 
 
 def _fit_sufficiency(
     rows: Sequence[_Row],
+    rankings: Sequence[tuple[Prefixes, Floats, float]],
     scores: Sequence[Floats],
-    models: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
-    promoter: Promoter,
+    sizes: Sequence[Any],
     settings: Settings,
-) -> tuple[Trees, dict[str, float], tuple[float, float]]:
-    """Learn to tell a pool that holds all gold units from its twin without one, and from a stranger's pool."""
-    first, second, sizes = models
-    main = [i for i, row in enumerate(rows) if row.main]
-    table, labels, folds, kinds, names = [], [], [], [], []
-
-    def add(
-        evidence: Evidence, asked: Floats, p: Floats, label: bool, fold: int, kind: str, name: str
-    ) -> None:
-        view = unit_view(evidence)
-        chosen, expected = Prefixes.of(view, asked, p, settings.k).chosen(sizes[fold])
-        table.append(sufficiency_row(evidence, view, p, tuple(chosen), expected))
-        labels.append(label)
-        folds.append(fold)
-        kinds.append(kind)
-        names.append(name)
-
-    for place, i in enumerate(main):
-        row = rows[i]
-        name = f"{row.item.dataset}/{row.item.mode}"
-        add(row.evidence, row.asked, scores[i], row.item.complete, row.fold, "pool", name)
-        stranger = rows[main[(place + 7) % len(main)]].item
-        foreign = _with_question(stranger, row.item.pool.question, row.item)
-        for kind, other in (("twin", twin(row.item, settings.seed + place)), ("stranger", foreign)):
-            if other is None:
-                continue
-            evidence = read_evidence(promoter, other)
-            view = unit_view(evidence)
-            features, asked = _table(evidence)
-            p1 = predict(first[row.fold], features)
-            both = np.concatenate([features, second_features(view, p1)], axis=1)
-            p2 = predict(second[row.fold], both)
-            add(evidence, asked, p2, False, row.fold, kind, name)
-    x = np.stack(table)
-    y = np.array(labels, dtype=np.float32)
-    weight = np.array([{"pool": 1.0, "twin": 1.0, "stranger": 0.3}[kind] for kind in kinds])
-    oof = np.zeros(len(y))
-    fold_of = np.array(folds)
-    for fold in range(settings.folds):
-        held = fold_of == fold
-        model = boost(x[~held], y[~held], weight[~held], settings.verdict)
-        oof[held] = predict(model, x[held])
-    figures = {}
-    kind_of, name_of = np.array(kinds), np.array(names)
-    for name in sorted(set(names)):
-        here = name_of == name
-        figures[name] = round(_auroc(oof[here & (kind_of == "pool")], oof[here & (kind_of == "twin")]), 4)
-    final = boost(x, y, weight, settings.verdict)
+) -> tuple[Trees, dict[str, Any], tuple[float, float]]:
+    """Learn the probability that the first k units hold all the evidence."""
+    features = AGGREGATED if rows[0].item.mode == "document" else FEATURES
+    table, labels = [], []
+    for row, (prefixes, _, _), p in zip(rows, rankings, scores, strict=True):
+        chosen, expected = prefixes.chosen(sizes[row.fold])
+        table.append(
+            sufficiency_row(row.standing(p), row.table, features, prefixes.order, tuple(chosen), expected)
+        )
+        labels.append(row.item.covered(row.view.unit[prefixes.order[: settings.k]].tolist()))
+    x, y = np.stack(table), np.array(labels, dtype=np.float32)
     if x.shape[1] != len(SUFFICIENCY):
         raise AssertionError("sufficiency_row and SUFFICIENCY disagree")
-    # Enough: where complete pools outnumber twins two to one. Insufficient: what nine strangers' pools of ten
-    # fall under, but no more than one complete pool of twenty.
-    pool, other = oof[y > 0], oof[(y == 0) & (kind_of == "twin")]
-    grid = np.linspace(0.2, 0.9, 71)
-    odds = [(pool >= t).sum() / max(int((other >= t).sum()), 1) for t in grid]
-    enough = float(next((t for t, ratio in zip(grid, odds, strict=True) if ratio >= 2.0), grid[-1]))
-    some = float(min(np.quantile(oof[kind_of == "stranger"], 0.9), np.quantile(pool, 0.05)))
-    return to_trees(final), figures, (round(enough, 3), round(some, 3))
-
-
-def _with_question(stranger: LabelledPool, question: str, owner: LabelledPool) -> LabelledPool | None:
-    """Another question's pool for this question: nothing in it should support it."""
-    if stranger.question == owner.question or stranger.mode != owner.mode:
-        return None
-    return replace(
-        owner, pool=replace(stranger.pool, question=question, vector=None), gold_ids=owner.gold_ids
-    )
-
-
-def _auroc(positive: Floats, negative: Floats) -> float:
-    """The probability that a random positive scores above a random negative (ties count half)."""
-    both = np.concatenate([positive, negative])
-    order = np.argsort(both, kind="stable")
-    rank = np.empty(len(both))
-    rank[order] = np.arange(1, len(both) + 1)
-    for value in np.unique(both):
-        same = both == value
-        if same.sum() > 1:
-            rank[same] = rank[same].mean()
-    above = rank[: len(positive)].sum() - len(positive) * (len(positive) + 1) / 2
-    return float(above / (len(positive) * len(negative)))
+    weight = np.array([row.item.weight for row in rows])
+    fold_of_row = np.array([row.fold for row in rows])
+    oof = np.zeros(len(y), dtype=np.float32)
+    for fold in range(settings.folds):
+        held = fold_of_row == fold
+        oof[held] = predict(boost(x[~held], y[~held], weight[~held], settings.verdict), x[held])
+    figures: dict[str, Any] = {"ece": round(expected_calibration_error(oof, y > 0), 4)}
+    groups = np.array([row.item.group for row in rows])
+    variants = np.array([row.item.variant for row in rows])
+    main = np.array([row.item.main and bool(row.item.gold_ids) for row in rows])
+    none = np.array([row.item.main and not row.item.total for row in rows])
+    for name in sorted(set(groups)):
+        here = groups == name
+        removed = here & (variants == "removed")
+        if removed.any():
+            figures[name] = {"removed": round(auroc(oof[here & main], oof[removed]), 3)}
+            if (here & none).any():
+                figures[name]["unanswerable"] = round(auroc(oof[here & main], oof[here & none]), 3)
+    figures["enough"], figures["some"] = settings.enough, settings.some
+    sure, doubtful = oof >= settings.enough, oof < settings.some
+    figures["enough_right"] = round(float(y[sure].mean()), 3) if sure.any() else None
+    figures["insufficient_wrong"] = round(float(y[doubtful].mean()), 3) if doubtful.any() else None
+    final = boost(x, y, weight, settings.verdict)
+    return to_trees(final), figures, (figures["enough"], figures["some"])

@@ -67,6 +67,7 @@ def labelled_pools(
     *,
     size: int = 20,
     limit: int | None = None,
+    noise: bool = True,
     track: Callable[[Iterable[object], str], Iterable[object]] | None = None,
 ) -> Iterator[LabelledPool]:
     """The pools of every train file for ``mode``.
@@ -98,7 +99,7 @@ def labelled_pools(
                 pool=pool,
                 gold_ids=frozenset(gold),
                 spare=replace(wide, candidates=wide.candidates[size:]),
-                noisy=_noisy(own, documents, question),  # type: ignore[arg-type]
+                noisy=_noisy(own, documents, question) if noise else None,  # type: ignore[arg-type]
             )
 
 

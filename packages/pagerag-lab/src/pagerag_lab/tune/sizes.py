@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from pagerag.promotion.core_size import LARGEST, best_size, size_rows
 from pagerag.promotion.expected_f1 import prefix_values
 from pagerag.promotion.features import View
+from pagerag.promotion.next_unit import Standing
 from pagerag_lab.tune.boosting import Growth, boost, predict
-from pagerag_lab.tune.pools import LabelledPool
+from pagerag_lab.tune.labelled import LabelledPool
 
 __all__ = ["Prefixes", "fit_size"]
 
@@ -29,16 +30,17 @@ class Prefixes:
     table: Floats
 
     @classmethod
-    def of(cls, view: View, asked: Floats, p: Floats, k: int) -> Prefixes:
-        """The prefixes of the view's rows by falling ``p``; ``asked`` has the features of the question."""
-        order = np.argsort(-p, kind="stable").tolist()
-        ranked = p[order].tolist()
+    def of(cls, standing: Standing, order: list[int], k: int) -> Prefixes:
+        """Return the prefixes of a ranking of the view's rows."""
+        ranked = standing.p[order].tolist()
         expected = prefix_values(ranked[:k], ranked[k:])
-        return cls(order, expected, size_rows(view, order, p.tolist(), expected[:LARGEST], asked))
+        rows = size_rows(standing.view, order, standing.p.tolist(), expected[:LARGEST], standing.asked)
+        return cls(order, expected, rows)
 
     def f1(self, item: LabelledPool, view: View) -> Floats:
         """The F1 that each prefix has."""
-        hits = np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]])
+        # units that say the same evidence in another place count once
+        hits = np.minimum(np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]]), item.total)
         return np.asarray(2 * hits / (np.arange(1, len(hits) + 1) + item.total), dtype=np.float32)
 
     def chosen(self, model: Any | None) -> tuple[list[int], float]:

@@ -1,0 +1,475 @@
+"""Make the pools that the scorer and the support encoder learn from, of many kinds and in one format.
+
+    python -m pagerag_lab.tune.train_pools --data DATA --out FOLDER
+
+Writes one gzipped JSON-lines file for each source: the train files of the benchmarks, ``wide/train``,
+``documents/train`` (indexed by the product itself) and the reading sets. A row is a pool as some retriever gave it:
+``id``, ``base`` (the question that it comes from: rows of one base never stand on both sides of a split), ``set``,
+``question``, ``unit`` (sentence, paragraph or document), ``kind``, ``retriever``, ``encoder`` (whose vectors belong to
+the pool, or null), ``candidates``, ``gold`` (ids of the pool that are evidence), ``total`` (how many units of evidence
+there are, in the pool or not), ``complete`` (whether all of it is in the pool) and, for documents, ``facts`` and
+``answer``. Each question comes as its retrievers' pools, without its evidence (``~removed``) and with the pool of
+another question (``~stranger``). Questions of ``wide/dev`` are left out, whatever file they stand in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import html
+import json
+import re
+import tarfile
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pagerag.ingest import index_paths
+from pagerag.pipeline import PageRAG
+from pagerag.protocols import Encoder
+from pagerag.retrieve import BM25Retriever, CorpusRetriever, DenseRetriever
+from pagerag.retrieve.encoders import encoder
+from pagerag.retrieve.fusion import reciprocal_rank_fusion
+from pagerag.store import open_store
+from pagerag.units import Candidate
+from pagerag_lab.tune.pools import labelled_pools
+
+__all__ = ["main"]
+
+SIZE = 20
+DEEP = 60
+WIDE = {  # how many questions of each file: no set may outweigh the others
+    "qasc_train": 2000,
+    "qed_train": 1800,
+    "qasper": 1500,
+    "entailmentbank_train": 1272,
+    "musique_gold": 234,
+    "hotpot_ecm": 394,
+    "hotpot_decoded": 256,
+    "ircot": 78,
+}
+_STOP = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "do",
+        "does",
+        "did",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "and",
+        "or",
+        "with",
+        "by",
+        "from",
+        "that",
+        "which",
+        "who",
+    ]
+)
+
+Row = dict[str, Any]
+
+
+@cache
+def minilm() -> Encoder:
+    """Return the encoder of the dense pools, opened once."""
+    return encoder("minilm", cache=True)
+
+
+def chance(*key: object) -> Random:
+    """Return a source of chance that depends on ``key`` alone."""
+    return Random(zlib.crc32(":".join(map(str, key)).encode()))
+
+
+def plain(text: str) -> str:
+    """Return a question in the form in which two spellings of it meet."""
+    folded = unicodedata.normalize("NFKC", text).lower()
+    return " ".join(re.findall(r"[^\W_]+", folded))
+
+
+def read_lines(path: Path) -> Iterator[Row]:
+    """Read a JSON-lines file, plain or gzipped."""
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="utf-8") as packed:
+            yield from map(json.loads, packed)
+        return
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def as_dict(unit: Candidate) -> Row:
+    """Return what a row keeps of a candidate."""
+    return {
+        "id": unit.id,
+        "title": unit.title,
+        "text": unit.text,
+        "source": unit.source,
+        "position": unit.position,
+        "score": unit.score,
+    }
+
+
+def as_units(rows: Iterable[Row]) -> list[Candidate]:
+    """Return the candidates of a row."""
+    return [Candidate(r["id"], r["text"], r.get("title"), r.get("source"), r.get("position")) for r in rows]
+
+
+def ranked(question: str, units: Sequence[Candidate], by: str) -> list[Candidate]:
+    """Order units as BM25, MiniLM or both together would; BM25 leaves what shares no word at the end."""
+    if by == "minilm":
+        return list(DenseRetriever(units, minilm()).retrieve(question, len(units)).candidates)
+    found = BM25Retriever(units).retrieve(question, len(units)).candidates
+    seen = {unit.id for unit in found}
+    lexical = [*found, *(replace(unit, score=0.0) for unit in units if unit.id not in seen)]
+    if by == "bm25":
+        return lexical
+    dense = ranked(question, units, "minilm")
+    fused = reciprocal_rank_fusion([[u.id for u in lexical], [u.id for u in dense]])
+    known = {unit.id: unit for unit in units}
+    return [replace(known[key], score=value) for key, value in fused.items()]
+
+
+def keywords(question: str) -> str:
+    """Return a question as people type it into a search box."""
+    words = [w for w in plain(question).split() if w not in _STOP]
+    return " ".join(words) or question
+
+
+def dressed(row: Row) -> Row:
+    """Vary how a pool looks: without titles, without scores, the question as key words."""
+    rng = chance("dress", row["id"])
+    row = dict(row, candidates=[dict(c) for c in row["candidates"]])
+    if rng.random() < 0.2:
+        for unit in row["candidates"]:
+            unit["title"] = None
+    if rng.random() < 0.2:
+        for unit in row["candidates"]:
+            unit["score"] = None
+        row["encoder"] = None
+    if rng.random() < 0.12:
+        row["question"] = keywords(row["question"])
+    elif rng.random() < 0.1:
+        row["question"] = row["question"].lower().rstrip("?")
+    return row
+
+
+def pool_rows(base: Row, orders: dict[str, list[Candidate]], stranger: list[Candidate]) -> Iterator[Row]:
+    """Make the rows of one question: a pool for each retriever, one without evidence, one of another question."""
+    gold = set(base["ids"])
+    rng = chance("rows", base["id"])
+    names = sorted(orders)
+    for name in names:
+        chosen = orders[name][: base.get("size", SIZE)]
+        row = _row(base, f"{base['id']}~{name}", name, chosen, gold)
+        yield row if name == names[0] else dressed(row)
+    name = rng.choice(names)
+    rest = [unit for unit in orders[name] if unit.id not in gold][: base.get("size", SIZE)]
+    if gold and len(rest) > 1:
+        yield dressed(_row(base, f"{base['id']}~removed", name, rest, set()))
+    if stranger:
+        yield _row(
+            base, f"{base['id']}~stranger", "none", [replace(u, score=None) for u in stranger[:SIZE]], set()
+        )
+
+
+def _row(base: Row, key: str, retriever: str, units: Sequence[Candidate], gold: set[str]) -> Row:
+    inside = [unit.id for unit in units if unit.id in gold]
+    facts = base.get("facts")
+    total = len(facts) if facts is not None else base["total"]
+    present = set(inside)
+    whole = all(present & set(f["ids"]) for f in facts) if facts is not None else len(inside) >= total
+    if facts is None and base.get("sets"):
+        whole = any(set(one) <= present for one in base["sets"])
+    return {
+        "id": key,
+        "base": base["base"],
+        "set": base["set"],
+        "question": base["question"],
+        "unit": base["unit"],
+        "kind": base["kind"],
+        "retriever": retriever,
+        "encoder": retriever if retriever in ("minilm",) else None,
+        "candidates": [as_dict(unit) for unit in units],
+        "gold": inside,
+        "total": total,
+        "complete": bool(total and whole),
+        **({"facts": facts} if facts is not None else {}),
+        **({"answer": base["answer"], "answer_re": base.get("answer_re")} if "answer" in base else {}),
+    }
+
+
+def wide_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
+    """Make the rows of the files in ``wide/train``."""
+    for name, most in WIDE.items():
+        rows = [
+            r
+            for r in read_lines(data / "wide/train" / f"{name}.jsonl.gz")
+            if plain(r["question"]) not in left_out
+        ]
+        rows.sort(key=lambda r: zlib.crc32(f"{name}{r['id']}".encode()))
+        rows = rows[:most]
+        for place, row in enumerate(rows):
+            units = as_units(row["candidates"])
+            ids = {i for g in row["gold"] for i in g}
+            base = {
+                "id": f"{name}:{row['id']}", "base": f"{name}:{row['id']}", "set": name, "question": row["question"],
+                "unit": row["unit"], "kind": row["kind"], "ids": ids, "sets": row["gold"],
+                "total": min(map(len, row["gold"])) if row["gold"] else 0,
+                "size": max(SIZE, 25) if name.startswith("entail") else SIZE,
+            }  # fmt: skip
+            other = as_units(rows[(place + 11) % len(rows)]["candidates"])
+            orders = {by: ranked(row["question"], units, by) for by in ("bm25", "minilm")}
+            yield from pool_rows(base, orders, other if place % 2 else [])
+
+
+def reading_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
+    """Make single-fact pools of paragraphs: each question against all passages of its collection."""
+    rows = list(read_lines(data / "reading/nq_open_oracle.jsonl"))
+    passages: dict[str, Candidate] = {}
+    for row in rows:
+        ctx = row["ctxs"][0]
+        key = ctx["title"] + "\n" + ctx["text"]
+        passages.setdefault(key, Candidate(f"n{len(passages)}", ctx["text"], ctx["title"]))
+    units = list(passages.values())
+    questions = []
+    for n, row in enumerate(rows):
+        if plain(row["question"]) in left_out:
+            continue
+        ctx = row["ctxs"][0]
+        answers = [a.lower() for a in row["answers"]]
+        ids = {
+            u.id for u in units if u.title == ctx["title"] and any(a and a in u.text.lower() for a in answers)
+        } | {passages[ctx["title"] + "\n" + ctx["text"]].id}
+        questions.append((f"nq:{n}", row["question"], ids, row["answers"]))
+    yield from _collection("nq", questions, units)
+    articles = json.loads((data / "reading/xquad.en.json").read_text(encoding="utf-8"))["data"]
+    units, questions = [], []
+    for article in articles:
+        asked = [q["question"] for p in article["paragraphs"] for q in p["qas"]]
+        if any(plain(q) in left_out for q in asked):
+            continue  # the whole article: its paragraphs are those of dev questions
+        for paragraph in article["paragraphs"]:
+            unit = Candidate(f"x{len(units)}", paragraph["context"], article["title"].replace("_", " "))
+            units.append(unit)
+            for q in paragraph["qas"]:
+                answers = [a["text"] for a in q["answers"]]
+                questions.append((f"xquad:{q['id']}", q["question"], {unit.id}, answers))
+    yield from _collection("xquad", questions, units)
+
+
+def _collection(
+    name: str, questions: list[tuple[str, str, set[str], list[str]]], units: list[Candidate]
+) -> Iterator[Row]:
+    lexical = BM25Retriever(units)
+    dense = DenseRetriever(units, minilm())
+    known = {unit.id: unit for unit in units}
+    for place, (key, question, ids, answers) in enumerate(questions):
+        bm25 = list(lexical.retrieve(question, DEEP).candidates)
+        near = list(dense.retrieve(question, DEEP).candidates)
+        fused = reciprocal_rank_fusion([[u.id for u in bm25], [u.id for u in near]])
+        hybrid = [replace(known[i], score=s) for i, s in fused.items()]
+        by = chance("order", key).choice(["bm25", "minilm"])
+        base = {
+            "id": key, "base": key, "set": name, "question": question, "unit": "paragraph", "kind": "single", "ids": ids,
+            "sets": [[i] for i in ids], "total": 1, "answer": answers,
+        }  # fmt: skip
+        stranger = (
+            list(lexical.retrieve(questions[(place + 7) % len(questions)][1], SIZE).candidates)
+            if place % 3 == 0
+            else []
+        )
+        stranger = [u for u in stranger if u.id not in ids]
+        yield from pool_rows(base, {by: bm25 if by == "bm25" else near, "hybrid": hybrid}, stranger)
+
+
+def benchmark_rows(data: Path) -> Iterator[Row]:
+    """Make the rows of the benchmarks' own train files, at both granularities."""
+    model = minilm()
+    for mode in ("sentence", "document"):
+        items = [item for item in labelled_pools(data, model, mode, noise=False) if item.mode == mode]
+        for place, item in enumerate(items):
+            units = [*item.pool.candidates, *item.spare.candidates]
+            key = f"{item.dataset}:{item.question}"
+            base = {
+                "id": f"{key}:{mode}", "base": key, "set": item.dataset, "question": item.pool.question, "unit": mode,
+                "kind": "multi", "ids": set(item.gold_ids), "total": item.total, "sets": [sorted(item.gold_ids)],
+            }  # fmt: skip
+            orders = {
+                "minilm": units,
+                "bm25": ranked(
+                    item.pool.question, [replace(u, score=None, vector=None) for u in units], "bm25"
+                ),
+            }
+            other = items[(place + 7) % len(items)]
+            yield from pool_rows(base, orders, list(other.pool.candidates) if place % 2 else [])
+
+
+# --- documents ----------------------------------------------------------------------------------------------
+
+
+def _tokens(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("‘", "'")
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=\w)'(?=\w)", "", folded))
+
+
+def _unmarked(text: str) -> str:
+    text = re.sub(r"<!--.*?-->", " ", text, flags=re.S)
+    text = html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", " ", text))
+    text = re.sub(r"\]\([^)\s]*\)", "] ", text)
+    text = re.sub(r"<?https?://[^\s>)\]]+>?", " ", text)
+    text = re.sub(r":[a-zA-Z:]+:`([^`<]*?)\s*<[^`>]*>`_*", r"\1", text)
+    text = re.sub(r":[a-zA-Z:]+:`[~.!]*([^`]*)`", r"\1", text)
+    return re.sub(r"`([^`<]+?)\s*<[^`>]*>`_+", r"\1", text)
+
+
+def _holds(passage: list[str], quote: list[str], loose: bool) -> bool:
+    """Tell whether a passage has a quote's words in order, or, ``loose``, four fifths of them near each other."""
+    size = len(quote)
+    text = " " + " ".join(passage) + " "
+    if not quote or " " + " ".join(quote) + " " in text:
+        return bool(quote)
+    if not loose or size < 5:
+        return False
+    need, wanted, width = Counter(quote), -(-size * 80 // 100), 2 * size + 8
+    for start in range(0, max(1, len(passage) - size), max(1, size // 2)):
+        have = Counter(passage[start : start + width])
+        if sum(min(count, have[word]) for word, count in need.items()) >= wanted:
+            return True
+    return False
+
+
+def _found(fact: Row, unit: Candidate, text: list[list[str]]) -> bool:
+    for place in [fact, *fact.get("alt", ())]:
+        files = place["file"] if isinstance(place["file"], list) else [place["file"]]
+        source = (unit.source or "").partition("#")[0].lower()
+        right = any(source == f.lower() or source.endswith("/" + f.lower()) for f in files)
+        for quote in {tuple(_tokens(place["quote"])), tuple(_tokens(_unmarked(place["quote"])))}:
+            exact = right or (len(quote) >= 8 and not fact.get("same_text_elsewhere"))
+            if exact and any(_holds(t, list(quote), right) for t in text):
+                return True
+    return False
+
+
+def document_rows(data: Path, stores: Path | None) -> Iterator[Row]:
+    """Make the rows of ``documents/train``: each corpus is indexed and searched as a user would."""
+    for folder in sorted((data / "documents/train").iterdir()):
+        if not (folder / "questions.jsonl").exists():
+            continue
+        with TemporaryDirectory() as scratch:
+            store = (stores or Path(scratch)) / folder.name
+            if not store.exists():
+                files = Path(scratch) / "files"
+                with tarfile.open(folder / "files.tar.xz") as archive:
+                    archive.extractall(files, filter="data")
+                index_paths([files], open_store(store, create=True, encoder=encoder("wordllama")))
+            yield from _corpus_rows(folder, store)
+
+
+def _corpus_rows(folder: Path, store: Path) -> Iterator[Row]:
+    rag = PageRAG.open(store, reader="evidence")
+    corpus = rag.store
+    if corpus is None:
+        raise AssertionError("a pipeline opened by path has its store")
+    hybrid = CorpusRetriever(corpus, "hybrid", encoder=rag.encoder)
+    questions = list(read_lines(folder / "questions.jsonl"))
+    found = []
+    for row in questions:
+        text = row["question"]
+        found.append(
+            {
+                "follow": list(rag.retriever.retrieve(text, DEEP).candidates),
+                "bm25": list(corpus.search_text(text, DEEP)),
+                "hybrid": list(hybrid.retrieve(text, DEEP).candidates),
+            }
+        )
+    for place, (row, orders) in enumerate(zip(questions, found, strict=True)):
+        units = {unit.id: unit for order in orders.values() for unit in order}
+        texts = {key: [_tokens(u.text), _tokens(_unmarked(u.text))] for key, u in units.items()}
+        facts = [
+            {"quote": f["quote"], "ids": [k for k, u in units.items() if _found(f, u, texts[k])]}
+            for f in row["facts"]
+        ]
+        gold = {i for f in facts for i in f["ids"]}
+        base = {
+            "id": f"{folder.name}:{row['id']}", "base": f"documents:{folder.name}", "set": f"documents:{folder.name}",
+            "question": row["question"], "unit": "document", "kind": row["type"], "ids": gold, "facts": facts,
+            "total": len(facts), "answer": row["answer"], "answer_re": row["answer_re"],
+        }  # fmt: skip
+        kept = {"follow": orders["follow"]}
+        other = chance("order", base["id"]).choice(["bm25", "hybrid"])
+        kept[other] = orders[other]
+        # what search found too deep is brought up into the last places, as better search would
+        deep = orders["bm25"] + [u for u in orders["hybrid"] if u.id not in {x.id for x in orders["bm25"]}]
+        missing = [u for u in deep[SIZE:] if u.id in gold][:5]
+        if missing:
+            low = min((u.score or 0.0) for u in orders["bm25"][:SIZE])
+            kept["reached"] = [
+                *orders["bm25"][: SIZE - len(missing)],
+                *(replace(u, score=low) for u in missing),
+            ]
+        strangers = found[(place + 5) % len(found)]["bm25"]
+        yield from pool_rows(base, kept, [u for u in strangers if u.id not in gold])
+
+
+def write(rows: Iterable[Row], path: Path) -> None:
+    """Write rows, and say how many of each set there are."""
+    count: Counter[str] = Counter()
+    part = path.with_suffix(".part")
+    with gzip.open(part, "wt", encoding="utf-8", compresslevel=5) as file:
+        for row in rows:
+            if len(row["candidates"]) < 2:
+                continue
+            count[row["set"].partition(":")[0]] += 1
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    part.replace(path)
+    print(f"{path}: {dict(count)}", flush=True)
+
+
+def main() -> None:
+    """Make the files that are missing."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--stores", type=Path, help="folder of indexed corpora, to be used instead of indexing again"
+    )
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    left_out = {
+        plain(row["question"]) for file in (args.data / "wide/dev").glob("*.gz") for row in read_lines(file)
+    }
+    sources: dict[str, Callable[[], Iterator[Row]]] = {
+        "documents-train": lambda: document_rows(args.data, args.stores),
+        "reading-train": lambda: reading_rows(args.data, left_out),
+        "wide-train": lambda: wide_rows(args.data, left_out),
+        "benchmarks-train": lambda: benchmark_rows(args.data),
+    }
+    for name, make in sources.items():
+        path = args.out / f"{name}.jsonl.gz"
+        if not path.exists():
+            write(make(), path)
+
+
+if __name__ == "__main__":
+    main()

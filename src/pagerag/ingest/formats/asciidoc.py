@@ -1,0 +1,377 @@
+"""AsciiDoc: titles, sections, lists, tables and blocks, each character's place kept."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.stretch import Kept, Span, Stretch, lines_of
+
+__all__ = ["add_asciidoc", "read_asciidoc"]
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)")
+_ATTRIBUTE = re.compile(r":!?([\w-]{1,80})!?:(?:[ \t]+([^\n]{0,2000}))?\Z")
+_BLOCK_LINE = re.compile(r"\[(?:\[[^\[\]\n]{0,300}\]|[^\[\]\n]{0,1000})\][ \t]{0,20}\Z")
+_MACRO = re.compile(r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::")
+_RULE = re.compile(r"(?:'{3,}|-{3}|\*{3}|<{3})[ \t]{0,20}\Z")
+_ITEM = re.compile(
+    r"[ \t]{0,40}(?:\*{1,5}|-|\.{1,5}|\d{1,4}\.|[a-z]\.|<[\d.]{1,4}>)[ \t]+(?:\[[ x*]\][ \t]+)?(?=\S)"
+)
+_TERM = re.compile(r"[ \t]{0,40}(\S[^\n]{0,300}?)(?::{2,4}|;;)(?:[ \t]+|\Z)")
+_TABLE = re.compile(r"[|!,:]={3,}[ \t]{0,20}\Z")
+_CELL = re.compile(r"(?:(?:\d{1,3}(?:\.\d{1,3})?[+*]|\.\d{1,3}\+)?[<^>]?(?:\.[<^>])?[adehlmsv]?)\|")
+_VERBATIM = re.compile(r"(?:-{4,}|\.{4,}|`{3,}[\w,+-]{0,40}|\+{4,}|/{4,})[ \t]{0,20}\Z")
+_WRAPPING = re.compile(r"(?:={4,}|\*{4,}|_{4,}|-{2})[ \t]{0,20}\Z")
+_COLUMNS = re.compile(r"cols[ \t]{0,4}=[ \t]{0,4}(?:\"([^\"\n]{1,500})\"|([^\s,\]]{1,100}))")
+
+
+def read_asciidoc(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
+    """Read a file; its title is the document's, or the first heading."""
+    source = decode(file, file.read(settings.max_file_bytes))
+    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
+    yield builder.document(add_asciidoc(source, builder), file.stem)
+
+
+def add_asciidoc(source: str, builder: TextBuilder) -> str:
+    """Add the blocks of a text to ``builder`` and return its title."""
+    reader = _Reader(source, builder)
+    reader.read()
+    return builder.sections[0].title if builder.sections else ""
+
+
+class _Reader:
+    """Reads one line after the other; a paragraph goes on until something else begins."""
+
+    def __init__(self, source: str, builder: TextBuilder) -> None:
+        self.source, self.builder = source, builder
+        self.lines = lines_of(source)
+        self.paragraph: list[Span] = []
+        self.before: list[Piece] = []
+        self.atom = False
+        self.options = ""
+        self.code = False
+        self.attributes: dict[str, str] = {}
+
+    def _words(self, span: Span) -> str:
+        return self.source[span.start : span.end]
+
+    def _pieces(self, spans: Sequence[Span]) -> list[Piece]:
+        stretch = Stretch(self.source, spans)
+        return list(stretch.pieces(inline(stretch.text, self.attributes)))
+
+    def _done(self) -> None:
+        """End the paragraph."""
+        if self.paragraph:
+            if self.code:
+                self.builder.block(Stretch(self.source, self.paragraph).all(), code=True)
+            else:
+                self.builder.block([*self.before, *self._pieces(self.paragraph)], atom=self.atom)
+                self.before = []
+        self.paragraph, self.atom, self.code = [], False, False
+
+    def read(self) -> None:
+        at = 0
+        while at < len(self.lines):
+            at = self._line(at)
+        self._done()
+        if self.before:
+            self.builder.block(self.before, atom=True)
+
+    def _line(self, at: int) -> int:
+        """Read the line; returns the next one to read."""
+        span = self.lines[at]
+        words = self._words(span).rstrip()
+        if not words.strip():
+            self._done()
+            return at + 1
+        if words == "+":  # what follows belongs to the item
+            atom = self.atom
+            self._done()
+            self.atom = atom
+            return at + 1
+        if _VERBATIM.match(words):
+            self._done()
+            return self._verbatim(at, words)
+        if _TABLE.match(words):
+            self._done()
+            return self._table(at, words)
+        if words.startswith("//") or _MACRO.match(words) or _RULE.match(words) or _WRAPPING.match(words):
+            if not words.startswith("//"):
+                self._done()
+            return at + 1
+        if not self.paragraph and self._marks(span, words):
+            return at + 1
+        self._text(span, words)
+        return at + 1
+
+    def _marks(self, span: Span, words: str) -> bool:
+        """Read what can only begin a block: headings, attributes, titles of blocks."""
+        if found := _HEADING.match(words):
+            self._done()
+            level = len(found.group(1))
+            self.builder.block(
+                self._pieces([Span(span.start + found.end(), span.start + len(words))]), heading=level
+            )
+            return True
+        if found := _ATTRIBUTE.match(words):
+            if found.group(2):
+                self.attributes[found.group(1)] = found.group(2).strip()
+            return True
+        if _BLOCK_LINE.match(words):
+            self.options = words
+            self.code = words.startswith(("[source", "[listing", "[literal", "[,"))
+            return True
+        if words[0] == "." and len(words) > 1 and words[1] not in ". ":
+            self.builder.block(self._pieces([Span(span.start + 1, span.start + len(words))]))
+            return True
+        return False
+
+    def _text(self, span: Span, words: str) -> None:
+        """Read a line of a paragraph, an item or a definition."""
+        if self.code:
+            self.paragraph.append(span)
+            return
+        if found := _ITEM.match(words):
+            self._done()
+            self.atom = True
+            self.paragraph.append(Span(span.start + found.end(), span.end))
+            return
+        if (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
+            self._done()
+            self.before = [
+                *self._pieces([Span(span.start + found.start(1), span.start + found.end(1))]),
+                added(": "),
+            ]
+            self.atom = True
+            if found.end() < len(words):
+                self.paragraph.append(Span(span.start + found.end(), span.end))
+            return
+        if not self.paragraph and words[0] in " \t" and not self.before:
+            self.code = True  # an indented paragraph is literal
+        self.atom = self.atom or bool(self.before)
+        self.paragraph.append(span)
+
+    def _verbatim(self, at: int, mark: str) -> int:
+        """Read a block whose content is taken as it is, or left out (comments, raw output)."""
+        fence = mark[:3] if mark.startswith("```") else mark
+        end = at + 1
+        while end < len(self.lines) and self._words(self.lines[end]).rstrip() != fence:
+            end += 1
+        if mark[0] not in "/+" and end > at + 1:
+            self.builder.block(Stretch(self.source, self.lines[at + 1 : end]).all(), code=True)
+        return end + 1
+
+    def _table(self, at: int, mark: str) -> int:
+        end = at + 1
+        while end < len(self.lines) and self._words(self.lines[end]).rstrip() != mark:
+            end += 1
+        body = self.lines[at + 1 : end]
+        columns, first_line = self._columns(), 0
+        cells: list[list[Span]] = []
+        for number, line in enumerate(body):
+            found = list(self._cells(line))
+            if number == 0 or (not cells and not first_line):
+                first_line = len([1 for opened, _ in found if opened])
+            for opened, span in found:
+                if opened:
+                    cells.append([span])
+                elif cells and not self.source[span.start : span.end].isspace():
+                    cells[-1].append(span)
+        blank = next((n for n, line in enumerate(body) if not self._words(line).strip()), 0)
+        above = sum(opened for line in body[:blank] for opened, _ in self._cells(line))
+        width = columns or first_line or 1
+        head = "header" in self.options or (above == width and blank < len(body))
+        self._rows(
+            [
+                self._pieces([s for s in cell if s.end > s.start])
+                if any(s.end > s.start for s in cell)
+                else []
+                for cell in cells
+            ],
+            width,
+            head=head,
+        )
+        self.options = ""
+        return end + 1
+
+    def _rows(self, cells: Sequence[list[Piece]], width: int, *, head: bool) -> None:
+        headers: list[str] = []
+        for start in range(0, len(cells), width):
+            row = cells[start : start + width]
+            if head and not start:
+                headers = [" ".join("".join(p.text for p in cell).split()) for cell in row]
+            else:
+                self.builder.row(row, headers)
+
+    def _columns(self) -> int:
+        """Return how many columns the block's attributes name, 0 when they do not."""
+        found = _COLUMNS.search(self.options)
+        if found is None:
+            return 0
+        given = found.group(1) or found.group(2)
+        count = 0
+        for part in given.replace(";", ",").split(","):
+            times = re.match(r"\s{0,9}(\d{1,3})\*", part)
+            count += min(int(times.group(1)), 200) if times else 1
+        return count
+
+    def _cells(self, line: Span) -> Iterator[tuple[bool, Span]]:
+        """Yield the parts of a table's line: whether a cell begins with it, and where it stands."""
+        words = self._words(line)
+        at = 0
+        began = False
+        for match in _CELL.finditer(words):
+            start = match.start()
+            if start and words[start - 1] == "\\":
+                continue
+            if start and words[start - 1] not in " \t|":
+                start = match.end() - 1
+            if start > at or began:
+                yield began, Span(line.start + at, line.start + start)
+            at, began = match.end(), True
+        if at < len(words) or began:
+            yield began, Span(line.start + at, line.end)
+
+
+# -- inline markup
+
+_SPECIAL = re.compile(
+    r"[*_`#+^~<\[\\&{]|(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):|https?://"
+)
+_URL = re.compile(r"https?://[^\s\[\]<>]{1,2000}\[")
+_MACRO_START = re.compile(
+    r"(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):[^\s\[\]]{0,2000}\["
+)
+_REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
+_ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[[#.][^\[\]\n]{1,200}\](?=[#*_`])")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_NAMED = re.compile(r"\{([\w-]{1,80})\}")
+_CHARACTERS = {
+    "nbsp": " ",
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "sp": " ",
+    "empty": "",
+    "plus": "+",
+    "asterisk": "*",
+}
+
+_Cut = tuple[int, int, str]
+
+
+def inline(text: str, attributes: dict[str, str]) -> Iterator[Kept]:
+    """Yield what is seen of a paragraph: links and emphasis lose their marks, attributes get their values."""
+    at = 0
+    for start, end, instead in sorted(_cuts(text, attributes)):
+        if start < at:
+            continue
+        if start > at:
+            yield Kept(at, start)
+        if instead:
+            yield Kept(start, end, instead)
+        at = end
+    if at < len(text):
+        yield Kept(at, len(text))
+
+
+def _cuts(text: str, attributes: dict[str, str]) -> list[_Cut]:
+    """Return what is taken out: (start, end, what stands there instead)."""
+    cuts: list[_Cut] = []
+    runs: list[tuple[int, int]] = []
+    last_bracket = text.rfind("]")
+    at = 0
+    while found := _SPECIAL.search(text, at):
+        start = found.start()
+        mark = text[start]
+        at = found.end()
+        if mark in "*_`#+^~":
+            while text[at : at + 1] == mark:
+                at += 1
+            runs.append((start, at))
+        elif mark in "\\<[&{":
+            at = _sign(text, start, attributes, cuts)
+        else:
+            at = _link(text, start, at, last_bracket, cuts)
+    cuts += _emphasis(text, runs)
+    return cuts
+
+
+def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[_Cut]) -> int:
+    """Read an escape, a cross reference, an anchor, an entity or an attribute; returns where to go on."""
+    mark = text[start]
+    if mark == "\\":
+        cuts.append((start, start + 1, ""))
+        return start + 2
+    if mark == "<" and (link := _REFERENCE.match(text, start)):
+        group = 2 if link.group(2) else 1
+        cuts += [(start, link.start(group), ""), (link.end(group), link.end(), "")]
+        return link.end()
+    if mark == "[" and (anchor := _ANCHOR.match(text, start)):
+        cuts.append((start, anchor.end(), ""))
+        return anchor.end()
+    if mark == "&" and (entity := _ENTITY.match(text, start)):
+        cuts.append((start, entity.end(), html.unescape(entity.group())))
+        return entity.end()
+    if mark == "{" and (named := _NAMED.match(text, start)):
+        value = _CHARACTERS.get(named.group(1), attributes.get(named.group(1)))
+        if value is not None:
+            cuts.append((start, named.end(), value or " "))
+        return named.end()
+    return start + 1
+
+
+def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[_Cut]) -> int:
+    """Read ``link:target[words]`` and the like; without words the target is what is seen."""
+    macro = _URL.match(text, start) or _MACRO_START.match(text, start)
+    if macro is None or last_bracket < macro.end():
+        return macro.end() - 1 if macro else at
+    close = text.find("]", macro.end())
+    if close == macro.end():
+        if text.startswith("http", start):
+            cuts.append((close - 1, close + 1, ""))
+        elif not text.startswith(("image", "icon", "anchor")):
+            colon = text.find(":", start) + 1
+            cuts += [(start, colon, ""), (close - 1, close + 1, "")]
+        else:
+            cuts.append((start, close + 1, ""))
+        return close + 1
+    first = macro.end()
+    # A caret or attributes behind the words are not seen.
+    last = close - 1 if text[close - 1] == "^" else close
+    if text.startswith("menu:", start):
+        colon = text.find(":", start) + 1
+        cuts += [(start, colon, ""), (first - 1, first, " > "), (close, close + 1, "")]
+    elif text.startswith("footnote:", start):
+        cuts += [(start, first, " ("), (close, close + 1, ")")]
+    elif text.startswith("image:", start):
+        comma = text.find(",", first, close)
+        cuts += [(start, first, ""), (comma if comma >= 0 else last, close + 1, "")]
+    else:
+        cuts += [(start, first, ""), (last, close + 1, "")]
+    return first
+
+
+def _emphasis(text: str, runs: Sequence[tuple[int, int]]) -> list[_Cut]:
+    """Return the marks that stand around words, each with its partner."""
+    cuts: list[_Cut] = []
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    for start, end in runs:
+        sign = text[start:end]
+        if end - start > 2:
+            continue
+        before = text[start - 1] if start else " "
+        after = text[end] if end < len(text) else " "
+        double = end - start == 2 or sign in "^~"
+        closes = not before.isspace() and (double or not after.isalnum())
+        opens = not after.isspace() and (double or not before.isalnum())
+        stack = waiting.setdefault(sign, [])
+        if closes and stack:
+            cuts += [(*stack.pop(), ""), (start, end, "")]
+        elif opens:
+            stack.append((start, end))
+    return cuts

@@ -1,0 +1,258 @@
+"""E-mail: single messages (.eml) and mailboxes (.mbox), each message a document with its sender and date."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from typing import Any
+
+from pagerag.errors import FormatError
+from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
+from pagerag.ingest.formats.html import add_page
+from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
+
+__all__ = ["read_mbox", "read_message"]
+
+_SHOWN = ("From", "To", "Cc", "Date")
+_QUOTE = re.compile(r"(?:>[ \t]?){1,50}")
+_LONGEST_LINE = 2**20
+_MOST_PARTS = 200
+
+
+def read_message(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
+    """Read one message; its title is its subject."""
+    data = file.read(settings.max_file_bytes)
+    yield _document(file, settings, data, 0, 1, None)
+
+
+def read_mbox(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
+    """Read a mailbox, a message at a time."""
+    number = line = at = characters = 0
+    begun: tuple[int, int] | None = None
+    lines: list[bytes] = []
+    size = 0
+    blank = True
+    seen: set[str] = set()
+
+    def message() -> Document | BadRecord:
+        assert begun is not None  # noqa: S101 - a message has begun when one ends
+        data = b"".join(lines)
+        try:
+            made = _document(file, settings, data, begun[0], begun[1], number)
+        except FormatError as problem:
+            if settings.bad_records == "fail":
+                raise
+            return BadRecord(problem)
+        key = made.record or str(number)
+        if key in seen:
+            key = f"{key}-{number}"
+        seen.add(key)
+        return Document(**{**_fields(made), "record": key, "at": at})
+
+    with file.path.open("rb") as stream:
+        while raw := stream.readline(_LONGEST_LINE):
+            if blank and raw.startswith(b"From "):
+                if begun is not None:
+                    yield message()
+                number += 1
+                lines, size = [], 0
+                begun = (characters + len(_decoded(raw)), line + 2)
+            elif begun is None and raw.strip():
+                raise file.bad('is not a mailbox: it does not begin with a "From " line')
+            elif begun is not None:
+                size += len(raw)
+                if size > settings.max_record_bytes:
+                    raise file.bad(f"message {number} is longer than {settings.max_record_bytes:,} bytes")
+                lines.append(raw)
+            blank = not raw.strip()
+            line += raw.endswith(b"\n")
+            at += len(raw)
+            characters += len(_decoded(raw))
+    if begun is not None:
+        yield message()
+
+
+def _decoded(data: bytes) -> str:
+    """Return the characters of a file of mail; see ``_document``."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join([_decoded_line(line) for line in data.splitlines(keepends=True)])
+
+
+def _decoded_line(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _fields(document: Document) -> dict[str, Any]:
+    return {name: getattr(document, name) for name in Document.__dataclass_fields__}
+
+
+def _document(
+    file: SourceFile, settings: IngestSettings, data: bytes, start: int, line: int, number: int | None
+) -> Document:
+    """Read a message whose bytes begin ``start`` characters into the file, on ``line``.
+
+    Places count the characters of the file, each line as UTF-8, or as Latin-1 where it is not: the parts
+    of one message can be in several encodings.
+    """
+    try:
+        message = BytesParser(policy=policy.default).parsebytes(data)
+        subject = str(message.get("Subject", "") or "")
+        name = str(message.get("Message-ID", "") or "").strip("<> \t\n")
+    except (ValueError, LookupError, IndexError, KeyError, AttributeError, TypeError) as broken:
+        raise file.bad(f"is not a readable message ({broken})", line=line) from broken
+    original = _decoded(data)
+    builder = TextBuilder(original, limit=settings.max_text_chars, name=file.name)
+    for head in _SHOWN:
+        value = _header(message, head)
+        if value:
+            place = original.find(f"\n{head}:") + 1 if not original.startswith(f"{head}:") else 0
+            builder.block(_found(original, f"{head}: {value}", place))
+    at = 0
+    for part in _parts(message):
+        at = _body(part, original, builder, at)
+    made = builder.document(subject, file.stem)
+    origin = made.origin
+    shifted = type(origin)(
+        tuple(run._replace(original=run.original + start) for run in origin.runs),
+        tuple(place + start for place in origin.newlines),
+        line,
+    )
+    record = None if number is None else (name or str(number))
+    fields = {head.lower(): value for head in _SHOWN[:1] + _SHOWN[3:] if (value := _header(message, head))}
+    return Document(**{**_fields(made), "origin": shifted, "record": record, "fields": fields})
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(message.get(name, "") or "").split())[:1000]
+    except (ValueError, LookupError, IndexError, KeyError, AttributeError, TypeError):
+        return ""  # a header that the library trips over
+
+
+def _found(original: str, text: str, near: int) -> list[Piece]:
+    """Return ``text`` at its place, or at ``near`` when it is encoded there."""
+    if original.startswith(text, near):
+        return [Piece(text, near, near + len(text))]
+    end = original.find("\n", near)
+    return [Piece(text, near, end if end > near else near + 1)]
+
+
+def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the parts with text: of alternatives the plain one, or the one in HTML."""
+    plain = [part for part in _walk(message) if part.get_content_type() == "text/plain"]
+    yield from plain or [part for part in _walk(message) if part.get_content_type() == "text/html"]
+
+
+def _walk(message: EmailMessage) -> Iterator[EmailMessage]:
+    waiting: list[Any] = [message]
+    count = 0
+    while waiting and count < _MOST_PARTS:
+        part = waiting.pop(0)
+        count += 1
+        if part.is_multipart():
+            waiting[:0] = list(part.iter_parts())
+        elif not part.is_attachment():
+            yield part
+
+
+def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> int:
+    """Add the text of a part; returns where to look for the next part."""
+    raw = part.get_payload(decode=False)
+    if not isinstance(raw, str):
+        return at
+    try:
+        text = str(part.get_content())
+    except (LookupError, UnicodeError, ValueError, KeyError, AttributeError):
+        content = part.get_payload(decode=True)
+        text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+    body = _decoded(raw.encode("utf-8", "surrogateescape"))
+    begin = original.find(body[:200], at) if body else -1
+    begin = begin if begin >= 0 else at
+    end = min(begin + len(body), len(original))
+    encoding = str(part.get("Content-Transfer-Encoding", "") or "").lower()
+    if part.get_content_type() == "text/html":
+        inner = TextBuilder(text)
+        add_page(text, inner)
+        for block in inner.document(None, "").text.split("\n\n"):
+            builder.block(_located(block, original, begin, end))
+        return end
+    places = _places(text, original, begin, end, encoding)
+    for paragraph in _paragraphs(text):
+        pieces = []
+        for piece in Stretch(text, paragraph).all():
+            if piece.start < 0:
+                pieces.append(piece)
+            else:
+                pieces.append(Piece(piece.text, *places(piece.start, piece.end)))
+        builder.block(pieces, lines=True)
+    return end
+
+
+def _located(text: str, original: str, begin: int, end: int) -> list[Piece]:
+    place = original.find(text, begin, end)
+    return [Piece(text, place, place + len(text))] if place >= 0 else [Piece(text, begin, end)]
+
+
+def _paragraphs(text: str) -> Iterator[list[Span]]:
+    """Yield paragraphs as lines without the marks of quotation."""
+    lines: list[Span] = []
+    for start, end in lines_of(text):
+        found = _QUOTE.match(text, start, end)
+        start = found.end() if found else start
+        if text[start:end].strip():
+            lines.append(Span(start, end))
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _places(text: str, original: str, begin: int, end: int, encoding: str) -> Any:
+    """Return a function from characters of a decoded body to those of the file.
+
+    A body that is not encoded corresponds line by line. Lines of quoted-printable text are cut and their
+    letters encoded: there, and in base64, the line or the whole body is what can be named.
+    """
+    source = original[begin:end]
+    if "base64" in encoding:
+        return lambda *_: (begin, end)
+    theirs, ours = _logical(source, encoding), lines_of(text)
+    starts = [span.start for span in ours]
+
+    def place(first: int, last: int) -> tuple[int, int]:
+        line = bisect_right(starts, first) - 1
+        if not 0 <= line < len(theirs):
+            return begin, end
+        low, high = theirs[line]
+        plain = source[low:high]
+        words = text[first:last]
+        offset = first - starts[line]
+        if plain[offset : offset + len(words)] == words:
+            return begin + low + offset, begin + low + offset + len(words)
+        return begin + low, begin + high
+
+    return place
+
+
+def _logical(source: str, encoding: str) -> list[Span]:
+    """Return the lines of a body; those that quoted-printable has cut are one."""
+    found: list[Span] = []
+    soft = False
+    for span in lines_of(source):
+        if soft:
+            found[-1] = Span(found[-1].start, span.end)
+        else:
+            found.append(span)
+        soft = "quoted-printable" in encoding and source[span.start : span.end].endswith("=")
+    return found

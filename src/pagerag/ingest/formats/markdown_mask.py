@@ -1,0 +1,335 @@
+"""What a site's generator reads of a Markdown file and its visitors do not see.
+
+Front matter, comments, template tags (Liquid, Jinja, Hugo, erb), attribute lists, link definitions and
+HTML tags are replaced character for character, so that the rest keeps its places. Code is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from pagerag.ingest.formats.markup import BLOCKS, KNOWN, RAW, Tag, attributes, hidden, markup_at
+
+__all__ = ["BREAK", "DROP", "Masked", "front_matter", "mask"]
+
+DROP = "\ue000"
+"""Stands for a character that is not seen."""
+BREAK = "\ue001"
+"""The same where a block begins or ends."""
+
+_FENCE = re.compile(r"^(?:[ \t>]|[-*+][ ]|\d{1,9}[.)][ ]){0,40}(`{3,}|~{3,})", re.MULTILINE)
+_TITLE = re.compile(r"^title[ \t]{0,20}[:=][ \t]{0,20}(\S[^\n]{0,500})$", re.MULTILINE | re.IGNORECASE)
+_DEFINITION = re.compile(
+    r"^[ ]{0,3}\[[^\[\]\n^][^\[\]\n]{0,500}\]:[ \t]{0,20}(?:<[^<>\n]{0,2000}>|\S{1,2000})"
+    r"(?:[ \t]{1,20}(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))?[ \t]{0,20}$",
+    re.MULTILINE,
+)
+_LABEL = re.compile(r"^\([\w:./-]{1,200}\)=[ \t]{0,20}$", re.MULTILINE)
+_MODULE = re.compile(
+    r"^(?:import[ \t][^\n]{1,500}[ \t]from[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?"
+    r"|import[ \t]{1,20}[\"'][^\"'\n]{1,500}[\"'];?"
+    r"|export[ \t]{1,20}(?:const|default|function|let|var)\b[^\n]{0,2000})[ \t]{0,20}$",
+    re.MULTILINE,
+)
+_CONTAINER = re.compile(r"^[ \t]{0,20}:{3,20}[ \t]{0,20}(?:\{[\w:.+-]{1,60}\}|[\w-]{1,40})?", re.MULTILINE)
+_ADMONITION = re.compile(
+    r"^[ \t]{0,20}(?:!!!|\?\?\?\+?|===)[ \t]{1,20}(?:[\w-]{1,40}(?:[ \t]{1,20}[\w-]{1,40}){0,4}[ \t]{0,20})?"
+    r"(?:\"[^\"\n]{0,300}\")?[ \t]{0,20}$",
+    re.MULTILINE,
+)
+_ATTRIBUTES = re.compile(r"\{:[^{}]{0,3000}\}|\{[ \t]{0,20}[#.][\w-]{1,100}[^{}\n]{0,300}\}")
+_SHOWN = re.compile(r"(?:^|\s)text\s{0,8}=\s{0,8}(?:\"([^\"]{1,300})\"|'([^']{1,300})'|([^\s\"'>}%]{1,100}))")
+_PAIRS = (
+    ("{{<", ">}}"),
+    ("{{%", "%}}"),
+    ("{{!--", "--}}"),
+    ("{{{", "}}}"),
+    ("{{", "}}"),
+    ("{%", "%}"),
+    ("{#", "#}"),
+)
+_LONGEST_TEMPLATE = 3000
+_COMMENT = re.compile(r"(?:\{%-?|\{\{[%<])[ \t]{0,8}comment\b")
+_COMMENT_END = re.compile(
+    r"(?:\{%-?[ \t]{0,8}endcomment[ \t]{0,8}-?%\}|\{\{[%<][ \t]{0,8}/[ \t]{0,8}comment[ \t]{0,8}[%>]\}\})"
+)
+_SPECIAL = re.compile(r"[\\`<{]")
+_TICKS = re.compile(r"`+")
+_JSX = re.compile(r"<>|</>")
+_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
+@dataclass(slots=True)
+class Masked:
+    """The masked text; the title of its front matter; tables and headings that are written in HTML."""
+
+    text: str
+    title: str = ""
+    tables: list[tuple[int, int]] = field(default_factory=list)
+    headings: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+def front_matter(source: str) -> tuple[int, str]:
+    """Return where the front matter ends (0 without one) and the title it gives."""
+    begin = len(source) - len(source.lstrip(" \n\t"))
+    mark = source[begin : begin + 3]
+    if mark not in ("---", "+++", ";;;") or source[begin + 3 : begin + 4].strip(" \t") not in ("", "\n"):
+        return 0, ""
+    first = source.find("\n", begin)
+    at = first
+    while at >= 0:
+        line_end = source.find("\n", at + 1)
+        line = source[at + 1 : line_end if line_end >= 0 else len(source)].rstrip()
+        if line == mark or (line == "..." and mark == "---"):
+            break
+        if line.startswith("# ") and mark == "---" and at == first:
+            return 0, ""  # a rule above a heading, not front matter
+        at = line_end
+    if at < 0:
+        return 0, ""
+    body = source[first : at + 1]
+    named = _TITLE.search(body)
+    title = named.group(1).strip() if named else ""
+    if title[:1] in "\"'" and title[-1:] == title[:1]:
+        title = title[1:-1]
+    return at + 1 + len(mark), title
+
+
+def mask(source: str) -> Masked:
+    """Return ``source`` with what is not seen masked."""
+    end, title = front_matter(source)
+    found = Masked(source, title)
+    cuts: list[tuple[int, int, str]] = []
+    if end:
+        cuts.append((0, end, " "))
+    protected = _fences(source, end)
+    at = end
+    for first, last in [*protected, (len(source), len(source))]:
+        if first > at:
+            _Scanner(source, at, first, cuts, found).scan()
+        at = max(at, last)
+    found.text = _applied(source, cuts)
+    found.text = _masked_lines(found.text, protected)
+    found.tables.sort()
+    found.headings.sort()
+    return found
+
+
+def _applied(source: str, cuts: list[tuple[int, int, str]]) -> str:
+    parts = []
+    at = 0
+    for first, last, fill in sorted(cuts):
+        if first < at:
+            if last <= at:
+                continue
+            first = at
+        parts.append(source[at:first])
+        parts.append(_NOT_NEWLINE.sub(fill, source[first:last]))
+        at = last
+    parts.append(source[at:])
+    return "".join(parts)
+
+
+def _masked_lines(text: str, protected: list[tuple[int, int]]) -> str:
+    """Mask lines that only a generator reads: link definitions, labels, imports, marks of containers."""
+    starts = [first for first, _ in protected]
+
+    def code(at: int) -> bool:
+        place = bisect_right(starts, at) - 1
+        return place >= 0 and at < protected[place][1]
+
+    cuts: list[tuple[int, int, str]] = []
+    for pattern in (_DEFINITION, _LABEL, _MODULE, _CONTAINER):
+        cuts += [
+            (match.start(), match.end(), " ")
+            for match in pattern.finditer(text)
+            if match.end() > match.start() and not code(match.start())
+        ]
+    for match in _ADMONITION.finditer(text):
+        if not code(match.start()):
+            quote = text.find('"', match.start(), match.end())
+            cuts.append((match.start(), quote + 1 if quote >= 0 else match.end(), BREAK))
+            if quote >= 0:
+                close = text.find('"', quote + 1, match.end())
+                cuts.append((close, match.end(), BREAK))
+    return _applied(text, cuts) if cuts else text
+
+
+def _fences(source: str, at: int) -> list[tuple[int, int]]:
+    """Return the fenced code blocks, marks included."""
+    found = []
+    opened: tuple[int, str] | None = None
+    for match in _FENCE.finditer(source, at):
+        mark = match.group(1)
+        if opened is None:
+            line_end = source.find("\n", match.end())
+            info = source[match.end() : line_end if line_end >= 0 else len(source)]
+            if mark[0] == "~" or "`" not in info:
+                opened = (match.start(), mark)
+                if info.strip().startswith("{") and not _verbatim(info):
+                    opened = None  # a directive: its content is text
+        elif mark.startswith(opened[1]):
+            line_end = source.find("\n", match.end())
+            line_end = line_end if line_end >= 0 else len(source)
+            if not source[match.end() : line_end].strip():
+                found.append((opened[0], line_end))
+                opened = None
+    if opened is not None:
+        found.append((opened[0], len(source)))
+    return found
+
+
+def _verbatim(info: str) -> bool:
+    return any(word in info.lower() for word in ("code", "math", "mermaid", "literal", "raw", "eval"))
+
+
+class _Scanner:
+    """Masks the tags of one stretch of text without fences."""
+
+    def __init__(
+        self, source: str, start: int, end: int, cuts: list[tuple[int, int, str]], found: Masked
+    ) -> None:
+        self.source, self.start, self.end, self.cuts, self.found = source, start, end, cuts, found
+        self.last = {
+            mark: source.rfind(mark, start, end) for mark in (">", '"', "'", "-->", "?>", "]]>", "%>")
+        }
+        self.no_table = False
+        self.ticks: dict[int, list[int]] = {}
+        for match in _TICKS.finditer(source, start, end):
+            self.ticks.setdefault(match.end() - match.start(), []).append(match.start())
+        self.blank = self._blank_lines()
+
+    def _blank_lines(self) -> list[int]:
+        return [
+            match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", self.source[self.start : self.end])
+        ]
+
+    def scan(self) -> None:
+        at = self.start
+        source = self.source
+        while found := _SPECIAL.search(source, at, self.end):
+            start = found.start()
+            mark = found.group()
+            if mark == "\\":
+                at = start + 2
+            elif mark == "`":
+                at = self._code(start)
+            elif mark == "<":
+                at = self._tag(start)
+            else:
+                at = self._template(start)
+
+    def _cut(self, first: int, last: int, fill: str = DROP) -> int:
+        self.cuts.append((first, min(last, self.end), fill))
+        return max(last, first + 1)
+
+    def _code(self, start: int) -> int:
+        """Return the end of the code span that begins here, or of its marks when there is none."""
+        match = _TICKS.match(self.source, start, self.end)
+        length = (match.end() if match else start + 1) - start
+        same = self.ticks.get(length, [])
+        place = bisect_right(same, start)
+        if place == len(same):
+            return start + length
+        # A span does not go beyond its paragraph.
+        blank = bisect_right(self.blank, start - self.start)
+        limit = self.blank[blank] + self.start if blank < len(self.blank) else self.end
+        return same[place] + length if same[place] < limit else start + length
+
+    def _template(self, start: int) -> int:
+        source = self.source
+        if _COMMENT.match(source, start):
+            ended = _COMMENT_END.search(source, start, min(self.end, start + 100_000))
+            if ended:
+                return self._cut(start, ended.end())
+        for opening, closing in _PAIRS:
+            if source.startswith(opening, start):
+                if opening == "{#" and (heading := _ATTRIBUTES.match(source, start, self.end)):
+                    return self._cut(start, heading.end())
+                end = source.find(closing, start + len(opening), min(self.end, start + _LONGEST_TEMPLATE))
+                if end < 0:
+                    return start + len(opening)
+                return self._shown(start, end + len(closing))
+        if found := _ATTRIBUTES.match(source, start, self.end):
+            return self._cut(start, found.end())
+        return start + 1
+
+    def _shown(self, start: int, end: int) -> int:
+        """Mask a template tag; the words it shows itself stay (``{{< tooltip text="words" >}}``)."""
+        shown = _SHOWN.search(self.source, start, end)
+        if shown is None:
+            return self._cut(start, end)
+        first, last = next(shown.span(group) for group in (1, 2, 3) if shown.group(group) is not None)
+        self._cut(start, first)
+        return self._cut(last, end)
+
+    def _tag(self, start: int) -> int:
+        source = self.source
+        for opening, closing in (("<%", "%>"), ("<!--", "-->")):
+            if source.startswith(opening, start):
+                if self.last[closing] < start:
+                    return start + len(opening)
+                return self._cut(start, source.find(closing, start) + len(closing))
+        if _JSX.match(source, start):
+            return self._cut(start, start + (2 if source[start + 1] == ">" else 3))
+        if self.last[">"] < start:
+            return start + 1
+        tag = markup_at(source, start, self.last)
+        if tag.kind not in ("start", "end") or tag.end > self.end or not self._is_tag(tag):
+            return start + 1
+        return self._start_tag(tag) if tag.kind == "start" else self._cut(start, tag.end, _fill(tag))
+
+    def _start_tag(self, tag: Tag) -> int:
+        """Mask a start tag, and what a reader does not see of its element."""
+        source, start = self.source, tag.start
+        if tag.name == "table" and not self.no_table:
+            close = source.find("</table", tag.end, self.end)
+            if close < 0:
+                self.no_table = True
+            else:
+                end = source.find(">", close, self.end) + 1 or self.end
+                self.found.tables.append((start, end))
+                return self._cut(start, end, BREAK)
+        if not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
+            return self._cut(start, self._element_end(tag), _fill(tag))
+        if tag.name in _LEVELS:
+            close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 1000))
+            if close >= 0:
+                self.found.headings.append((tag.end, close, _LEVELS[tag.name]))
+        return self._cut(start, tag.end, _fill(tag))
+
+    def _element_end(self, tag: Tag) -> int:
+        """Return where an element ends whose content is not seen; what is never closed ends with the text."""
+        depth = 1
+        inner = re.compile(rf"<(/?){re.escape(tag.name)}(?![\w-])", re.IGNORECASE)
+        for found in inner.finditer(self.source, tag.end, self.end):
+            depth += -1 if found.group(1) else int(tag.name not in RAW)
+            if not depth:
+                return self.source.find(">", found.end(), self.end) + 1 or self.end
+        return self.end
+
+    def _is_hidden(self, tag: Tag) -> bool:
+        inside = self.source[tag.start : tag.end]
+        return ("hidden" in inside or "style" in inside) and hidden(attributes(self.source, tag))
+
+    def _is_tag(self, tag: Tag) -> bool:
+        """Tell a tag from other words in angle brackets, which a reader is meant to see."""
+        inside = self.source[tag.start : tag.end]
+        return (
+            tag.name in KNOWN
+            or tag.empty
+            or "=" in inside
+            or "-" in tag.name
+            or ":" in tag.name
+            or (
+                tag.kind == "end"
+                or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
+            )
+        )
+
+
+def _fill(tag: Tag) -> str:
+    return BREAK if tag.name in BLOCKS or tag.name == "br" else DROP

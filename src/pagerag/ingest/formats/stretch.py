@@ -1,0 +1,80 @@
+"""Lines of a file as one text without their prefixes, with the way back to the file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pagerag.ingest.builder import Piece, added
+
+__all__ = ["Kept", "Span", "Stretch", "lines_of"]
+
+
+class Span(NamedTuple):
+    """Characters ``start`` to ``end`` of a file."""
+
+    start: int
+    end: int
+
+
+class Kept(NamedTuple):
+    """Characters of a stretch that belong to its text: as they are, or as ``instead``."""
+
+    start: int
+    end: int
+    instead: str | None = None
+
+
+class Stretch:
+    """The given spans of ``source``, joined by line feeds, as ``text``."""
+
+    __slots__ = ("_origins", "_starts", "source", "text")
+
+    def __init__(self, source: str, spans: Sequence[tuple[int, int]]) -> None:
+        self.source = source
+        self.text = "\n".join([source[start:end] for start, end in spans])
+        self._origins = [start for start, _ in spans]
+        self._starts = [0]
+        for start, end in spans[:-1]:
+            self._starts.append(self._starts[-1] + end - start + 1)
+
+    def origin(self, place: int) -> int:
+        """Return where a character of the text stands in the source."""
+        line = bisect_right(self._starts, place) - 1
+        return self._origins[line] + place - self._starts[line]
+
+    def pieces(self, kept: Iterable[Kept]) -> Iterator[Piece]:
+        """Yield pieces for the kept characters; what crosses a line end is cut there."""
+        for start, end, instead in kept:
+            if instead is not None:
+                last = self.origin(end - 1) + 1 if end > start else self.origin(start)
+                yield Piece(instead, self.origin(start), last) if end > start else added(instead)
+                continue
+            line = bisect_right(self._starts, start) - 1
+            while start < end:
+                stop = self._starts[line + 1] if line + 1 < len(self._starts) else end + 1
+                shift = self._origins[line] - self._starts[line]
+                last = min(end, stop - 1)
+                if last > start:
+                    yield Piece(self.text[start:last], start + shift, last + shift)
+                if end >= stop:
+                    mark = last + shift  # the line's end in the source, so that whole lines stay one run
+                    yield Piece("\n", mark, mark + (2 if self.source[mark : mark + 1] == "\r" else 1))
+                start, line = stop, line + 1
+
+    def all(self) -> list[Piece]:
+        """Return everything as it is."""
+        return list(self.pieces([Kept(0, len(self.text))]))
+
+
+def lines_of(source: str) -> list[Span]:
+    """Return the lines of a text without their ends; only line feeds end a line."""
+    spans = []
+    at = 0
+    while (end := source.find("\n", at)) >= 0:
+        spans.append(Span(at, end - 1 if end > at and source[end - 1] == "\r" else end))
+        at = end + 1
+    if at < len(source):
+        spans.append(Span(at, len(source)))
+    return spans

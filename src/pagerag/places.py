@@ -1,0 +1,219 @@
+"""Where a quotation stands in the file it came from.
+
+Reading a file strips markup, decodes entities and joins lines, so that characters of the extracted text and
+characters of the file have different numbers. A ``SourceMap`` keeps how they correspond; each stored
+passage carries the part of it that it needs, as a short text.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from pagerag.units import Candidate
+
+__all__ = ["SECTION_MARK", "Located", "Place", "Run", "SourceMap", "place_of"]
+
+SECTION_MARK = " › "
+"""Stands between the headings of a section path."""
+
+
+class Run(NamedTuple):
+    """Characters of the extracted text that stand together in the file.
+
+    When both lengths are equal, the characters correspond one to one; otherwise (a decoded entity, an
+    escape) the whole run corresponds to the whole stretch of the file.
+    """
+
+    start: int
+    length: int
+    original: int
+    original_length: int
+
+
+class Located(NamedTuple):
+    """A stretch of a file: characters of the part it names, or of the file, and the line of the first."""
+
+    start: int
+    end: int
+    line: int
+    part: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMap:
+    """The way back from an extracted text to its file.
+
+    ``runs`` are in the order of the text; text between them was added by the reader. ``newlines`` are the
+    offsets of line ends in the file, of which ``line - 1`` came before. ``parts`` are the places inside a
+    container (a slide, a page, a file of an archive) with the offset at which each begins; offsets and
+    lines count from the beginning of their part.
+    """
+
+    runs: tuple[Run, ...] = ()
+    newlines: tuple[int, ...] = ()
+    line: int = 1
+    parts: tuple[tuple[int, str], ...] = ()
+
+    def locate(self, start: int, end: int) -> Located:
+        """Return where characters ``start`` to ``end`` of the text stand in the file."""
+        low, high = self._extent(start, end)
+        part = bisect_right(self.parts, low, key=lambda item: item[0]) - 1
+        base, name = self.parts[part] if part >= 0 else (0, None)
+        if part + 1 < len(self.parts):
+            high = min(high, self.parts[part + 1][0])
+        before = bisect_left(self.newlines, low)
+        # Only the first part can have begun before this map, with lines that ``line`` counts.
+        first = 1 + before - bisect_left(self.newlines, base) if part > 0 else self.line + before
+        return Located(low - base, max(high, low) - base, first, name)
+
+    def _extent(self, start: int, end: int) -> tuple[int, int]:
+        found: list[int] = []
+        place = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
+        for run in self.runs[place:]:
+            if run.start >= end:
+                break
+            if run.start + run.length <= start:
+                continue
+            if run.length == run.original_length:
+                shift = run.original - run.start
+                found.append(max(start, run.start) + shift)
+                found.append(min(end, run.start + run.length) + shift)
+            else:
+                found.append(run.original)
+                found.append(run.original + run.original_length)
+        if found:
+            return min(found), max(found)
+        if not self.runs:
+            return 0, 0
+        nearest = self.runs[place]  # only text that the reader added: the place before it
+        return nearest.original + nearest.original_length, nearest.original + nearest.original_length
+
+    def cut(self, start: int, end: int) -> SourceMap:
+        """Return the map of the text from ``start`` to ``end``, counted from ``start``."""
+        place = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
+        runs = []
+        for run in self.runs[place:]:
+            if run.start >= end:
+                break
+            if run.start + run.length <= start:
+                continue
+            if run.length == run.original_length:
+                first, last = max(run.start, start), min(run.start + run.length, end)
+                shift = run.original - run.start
+                runs.append(Run(first - start, last - first, first + shift, last - first))
+            else:
+                runs.append(run._replace(start=max(run.start - start, 0)))
+        if not runs:
+            return SourceMap(line=self.line)
+        low = min(run.original for run in runs)
+        high = max(run.original + run.original_length for run in runs)
+        part = max(0, bisect_right(self.parts, low, key=lambda item: item[0]) - 1)
+        parts = tuple(item for item in self.parts[part:] if item[0] < high)
+        base = parts[0][0] if parts else 0
+        # Lines count from the beginning of a part, so that those before this passage are only counted.
+        skipped = bisect_left(self.newlines, low)
+        before = skipped - (bisect_left(self.newlines, base) if parts and part > 0 else 0)
+        newlines = self.newlines[skipped : bisect_left(self.newlines, high)]
+        first = 1 if parts and part > 0 else self.line
+        return SourceMap(tuple(runs), newlines, first + before, parts)
+
+    def to_text(self) -> str:
+        """Return the map as a short text that ``from_text`` reads."""
+        flat: list[int] = []
+        at = origin = 0
+        for run in self.runs:
+            flat += (run.start - at, run.length, run.original - origin, run.original_length)
+            at, origin = run.start + run.length, run.original + run.original_length
+        steps = [after - before for before, after in zip((0, *self.newlines), self.newlines, strict=False)]
+        return json.dumps([flat, self.line, steps, self.parts], separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> SourceMap:
+        """Return the map that ``to_text`` wrote; an empty one for an empty text."""
+        return _decoded(text) if text else cls()
+
+
+@lru_cache(maxsize=4096)
+def _decoded(text: str) -> SourceMap:
+    flat, line, steps, parts = json.loads(text)
+    runs = []
+    at = origin = 0
+    for place in range(0, len(flat), 4):
+        gap, length, original_gap, original_length = flat[place : place + 4]
+        at, origin = at + gap, origin + original_gap
+        runs.append(Run(at, length, origin, original_length))
+        at, origin = at + length, origin + original_length
+    return SourceMap(tuple(runs), tuple(_sums(steps)), line, tuple((start, name) for start, name in parts))
+
+
+def _sums(steps: Iterable[int]) -> list[int]:
+    result, total = [], 0
+    for step in steps:
+        total += step
+        result.append(total)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a quotation stands.
+
+    ``start`` and ``end`` count characters of the file as it was decoded, or of the ``part`` (a slide, a
+    sheet's row, a file inside an archive) where the file is a container. ``line`` counts from 1; ``page``
+    is there for files that have pages; ``section`` is the path of headings above the quotation.
+    """
+
+    path: str | None
+    page: int | None
+    start: int
+    end: int
+    line: int | None = None
+    section: tuple[str, ...] = ()
+    part: str | None = None
+
+    def __str__(self) -> str:
+        where = self.path or "unknown source"
+        if self.line is not None:
+            where += f":{self.line}"
+        elif self.page is not None:
+            where += f", page {self.page}"
+        elif self.part is not None:
+            where += f", {self.part}"
+        else:
+            where += f", characters {self.start:,}-{self.end:,}"
+        return f"{where}{SECTION_MARK}{self.section[-1]}" if self.section else where
+
+
+def place_of(candidate: Candidate, start: int = 0, end: int | None = None) -> Place:
+    """Return where characters ``start`` to ``end`` of a candidate's text stand in its file.
+
+    Candidates that did not come from a store have no path; their offsets count from their own text.
+    """
+    data = candidate.metadata
+    end = len(candidate.text) if end is None else end
+    page = data.get("page")
+    for span, number in zip(data.get("sentences", ()), data.get("pages", ()), strict=False):
+        if span[0] <= start:
+            page = number
+    section = _section(data.get("section_path"), data.get("section"))
+    origin = data.get("origin")
+    if not isinstance(origin, str) or not origin:
+        base = int(data.get("start", 0))
+        return Place(data.get("path"), page, base + start, base + end, section=section)
+    within = int(data.get("within", 0))
+    found = SourceMap.from_text(origin).locate(within + start, within + end)
+    # A page or a part says where to look; the lines of its extracted text are not those of the file.
+    line = found.line if page is None and found.part is None else None
+    part = None if page is not None else found.part
+    return Place(data.get("path"), page, found.start, found.end, line, section, part)
+
+
+def _section(path: object, last: object) -> tuple[str, ...]:
+    if isinstance(path, Sequence) and not isinstance(path, str):
+        return tuple(map(str, path))
+    return (str(last),) if last else ()

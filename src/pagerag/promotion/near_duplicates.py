@@ -1,0 +1,99 @@
+"""Find units that say the same: copies that differ in case, punctuation or a slip of the pen.
+
+Two units say the same when their words are the same but for a few that are misspellings of each other or carry no
+meaning. A differing number, name or negation is a difference of meaning: "born in 1957" does not repeat "born in 1975".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pagerag.text.lexicon import STOP_WORDS
+from pagerag.text.tokens import all_words
+from pagerag.units import Candidate
+
+__all__ = ["Statements", "says_the_same"]
+
+_READ = 4_000  # characters; longer units that agree so far are copies
+_SLIPS = 0.06  # share of the words that may differ
+_NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())  # noqa: SIM905
+
+
+class Statements:
+    """Number what the units of a pool say, so that copies share a number; made unit by unit, as asked for.
+
+    A unit is compared with those of about its length only, so that pools of thousands stay quick.
+    """
+
+    def __init__(self, pool: Sequence[Candidate]) -> None:
+        self._pool = pool
+        self._number: dict[int, int] = {}  # unit → the first unit that says the same
+        self._exact: dict[str, int] = {}
+        self._words: dict[int, list[str]] = {}
+        self._by_length: dict[int, list[int]] = {}
+
+    def first(self, unit: int) -> int:
+        """Return the unit that was asked about first among those that say the same as this one."""
+        known = self._number.get(unit)
+        if known is None:
+            known = self._number[unit] = self._find(unit)
+        return known
+
+    def known(self) -> list[int]:
+        """Return the units that were asked about so far."""
+        return list(self._number)
+
+    def _find(self, unit: int) -> int:
+        text = self._pool[unit].text[:_READ]
+        words = all_words(text)
+        key = " ".join(words) or text.strip()
+        same = self._exact.setdefault(key, unit)
+        if same != unit:
+            return self._number.get(same, same)
+        size = len(words)
+        slack = int(_SLIPS * size) + 1
+        for length in range(size - slack, size + slack + 1):
+            for other in self._by_length.get(length, ()):
+                if says_the_same(words, self._words[other]):
+                    return other
+        self._words[unit] = words
+        self._by_length.setdefault(size, []).append(unit)
+        return unit
+
+
+def says_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Tell whether two texts, as words in order, differ in slips alone."""
+    most = int(_SLIPS * max(len(one), len(other))) + 1
+    if abs(len(one) - len(other)) > most:
+        return False
+    if len(one) < 4 or len(other) < 4:
+        return list(one) == list(other)
+    left, right = Counter(one), Counter(other)
+    extra, missing = list((left - right).elements()), list((right - left).elements())
+    if max(len(extra), len(missing)) > most:
+        return False
+    return all(_is_slip(word, missing) for word in extra) and all(_is_slip(word, extra) for word in missing)
+
+
+def _is_slip(word: str, others: Sequence[str]) -> bool:
+    """Tell whether a word that only one text has is no difference of meaning."""
+    if word in _NEGATIONS or any(letter.isdigit() for letter in word):
+        return False
+    return word in STOP_WORDS or any(_one_slip_apart(word, other) for other in others)
+
+
+def _one_slip_apart(one: str, other: str) -> bool:
+    """Tell whether two words of four letters and more differ by one letter added, left out, changed or swapped."""
+    if min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 1:
+        return False
+    if any(letter.isdigit() for letter in other):
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    end = 0
+    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    a, b = one[start : len(one) - end], other[start : len(other) - end]
+    return (len(a) <= 1 and len(b) <= 1) or (len(a) == 2 and a == b[::-1])
