@@ -14,9 +14,9 @@ __all__ = ["RELEASED"]
 
 RELEASED: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "59e1f1324dc9972abd0357fdd50150c86b3d3fd83690abb4aaecbe64f73895c9",
-        "reader.onnx": "1d0239a0aac6e032153ee6d4857412ef22710b894fb954180b9ca101a6e61129",
-        "support.onnx": "3ab800c5c1e9ecb8b37d9fd68d71a259f36f923e6ee7bf0734756aebcef97cc7",
+        "manifest.json": "90ea498c08e7de46d8812c49e25d7aec7d525d3a81caa26b67b306e97a45b7d4",
+        "reader.onnx": "3013dd3b2889a716cfd6808f1fc5d17f20868c41d209f96ec6fe2566f5e45f41",
+        "support.onnx": "1a35eed087aacccae91444bcc71e82f4b317445fc9e331b53a0c5aa8a7aa71de",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     }
 )
