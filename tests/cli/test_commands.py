@@ -266,3 +266,21 @@ def test_a_place_elsewhere_keeps_its_whole_path(tmp_path, monkeypatch):
     assert _from_here(Place(None, None, 0, 1)) == Place(None, None, 0, 1)
     inside = Place(str(tmp_path / "here" / "b" / "a.md"), None, 0, 1, line=3)
     assert str(_from_here(inside)).replace("\\", "/") == "b/a.md:3"
+
+
+def test_doctor_finds_a_damaged_store(tmp_path, monkeypatch, capsys):
+    import sqlite3
+    from contextlib import closing
+
+    from pagerag.ingest import index_paths
+    from pagerag.store import open_store
+    from pagerag.testing import FakeEncoder
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leave.txt").write_text("Parental leave lasts twelve weeks.", encoding="utf-8")
+    with open_store("s", FakeEncoder(32), create=True) as store:
+        index_paths(["leave.txt"], store)
+    with closing(sqlite3.connect(tmp_path / "s" / "corpus.sqlite")) as connection, connection:
+        connection.execute("UPDATE units SET body = x'00'")
+    assert main(["doctor", "--store", "s", "--quick"]) == 1
+    assert "damaged" in capsys.readouterr().out
