@@ -23,9 +23,9 @@ from pagerag.settings import Settings
 from pagerag.store import sentences_of
 from pagerag.text.terms import encoded_text
 from pagerag.text.tokens import fold
-from pagerag.units import Answer, Candidate, Mode, Pool
+from pagerag.units import Answer, Candidate, Mode, Pool, SupportChoice
 
-__all__ = ["Failure", "PageRAG", "Result", "Stage"]
+__all__ = ["Failure", "PageRAG", "Result", "Stage", "promoter_of"]
 
 Units = Literal["auto", "core", "context"]
 
@@ -141,7 +141,7 @@ class PageRAG:
             with open_store(place) as named:
                 encoder = encoder_of_store(named.encoder_name, place, settings.store.encoder)
         store = open_store(place, encoder=encoder)
-        promoter = _promoter(settings)
+        promoter = promoter_of(settings)
         own_reader = reader is None or isinstance(reader, str)
         if reader is None or isinstance(reader, str):
             reader = make_reader(reader or settings.read.reader, settings)
@@ -405,12 +405,14 @@ def _telling(passage: Candidate) -> list[Candidate]:
     return [sentence for sentence in sentences if fold(sentence.text).strip() not in names] or sentences
 
 
-def _promoter(settings: Settings) -> Promoter:
+def promoter_of(settings: Settings) -> Promoter:
+    """Return the promoter that the settings describe."""
+    support = cast(SupportChoice, settings.promote.support)
     if not settings.promote.weights:
-        return Promoter()
+        return Promoter(support=support)
     from pagerag.promotion import Weights
 
-    return Promoter(weights=Weights.load(settings.promote.weights))
+    return Promoter(weights=Weights.load(settings.promote.weights), support=support)
 
 
 @contextmanager

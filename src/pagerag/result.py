@@ -91,7 +91,7 @@ class Result:
         ]
 
     def place(self, citation: Citation) -> Place:
-        """Return file, page and characters of a citation."""
+        """Return file, line or page, section and characters of a citation."""
         unit = self.units[citation.number - 1]
         return place_of(unit, citation.start or 0, citation.end)
 
@@ -188,10 +188,7 @@ class Result:
             "id": citation.candidate_id,
             "title": self.units[citation.number - 1].title,
             "quote": citation.quote,
-            "path": place.path,
-            "page": place.page,
-            "start": place.start,
-            "end": place.end,
+            **_told_place(place),
         }
 
     def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
@@ -202,9 +199,20 @@ class Result:
             "id": unit.id,
             "title": unit.title,
             "text": unit.text,
-            "path": place.path,
-            "page": place.page,
-            "start": place.start,
-            "end": place.end,
+            **_told_place(place),
             **({"found": step} if step is not None else {}),
         }
+
+
+def _told_place(place: Place) -> dict[str, Any]:
+    """Return a JSON-able copy of ``place``, with the line that a person reads."""
+    return {
+        "place": str(place),
+        "path": place.path,
+        "line": place.line,
+        "section": list(place.section),
+        "page": place.page,
+        "part": place.part,
+        "start": place.start,
+        "end": place.end,
+    }

@@ -89,6 +89,11 @@ class PromoteSettings:
         one_of=("auto", "sentence", "paragraph", "document"),
     )
     strategy: str = _doc("auto: the mode's default", "auto", one_of=("auto", "learned", "formula"))
+    support: str = _doc(
+        "support encoder that joins promotion; auto: ours where pagerag-models is installed",
+        "auto",
+        one_of=("auto", "default", "none"),
+    )
     max_tokens: int = _doc("token budget of the context; 0: none", 0, least=0)
     weights: str = _doc("a weights file of your own", "", guarded=True)
 

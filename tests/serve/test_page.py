@@ -240,9 +240,10 @@ def test_no_serious_violation_and_nothing_wider_than_the_screen(visit, scheme, n
     page = visit(viewport=size, color_scheme=scheme)
     ask(page)
     page.click("#tuning summary")
-    page.select_option("#strategy", "formula")
-    sync_api.expect(page.locator(".meta")).to_have_text(re.compile(r"formula strategy"))
-    page.wait_for_timeout(800)
+    with page.expect_response(lambda reply: (reply.request.post_data_json or {}).get("answer") is True):
+        page.select_option("#strategy", "formula")
+    sync_api.expect(page.locator(".meta")).to_have_text(re.compile(r"formula strategy · reader"))
+    page.wait_for_selector("#result:not([aria-busy])")
     found = axe.Axe().run(page).response["violations"]
     serious = [
         (v["id"], [n["html"][:120] for n in v["nodes"][:3]])

@@ -13,7 +13,15 @@ from pagerag.settings import Settings
 if TYPE_CHECKING:
     from pagerag.pipeline import PageRAG
 
-__all__ = ["add_json", "add_pipeline", "add_settings", "need_app", "open_pipeline", "settings_of"]
+__all__ = [
+    "add_json",
+    "add_pipeline",
+    "add_settings",
+    "add_support",
+    "need_app",
+    "open_pipeline",
+    "settings_of",
+]
 
 _APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
     "wordllama": "wordllama",
@@ -28,6 +36,7 @@ _FLAGS = {
     "k": "promote.k",
     "mode": "promote.mode",
     "strategy": "promote.strategy",
+    "support": "promote.support",
     "pool": "retrieve.pool",
     "adaptive": "retrieve.adaptive",
 }
@@ -50,6 +59,15 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         dest="assignments",
         help="change any setting, such as chat.model=NAME ('pagerag config' lists them)",
+    )
+
+
+def add_support(parser: argparse.ArgumentParser) -> None:
+    """Add ``--support``."""
+    parser.add_argument(
+        "--support",
+        choices=("auto", "default", "none"),
+        help="our support encoder as one more signal (default: auto, where pagerag-models is installed)",
     )
 
 
@@ -77,6 +95,7 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
     )
     parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
+    add_support(parser)
     parser.add_argument(
         "--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval"
     )

@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pagerag.cli._options import add_settings, settings_of
+from pagerag.cli._options import add_settings, add_support, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
 from pagerag.errors import InputError, PageRAGError
-from pagerag.promotion import Promoter, Promotion
+from pagerag.pipeline import promoter_of
+from pagerag.promotion import Promotion
 from pagerag.systems.formats import FIELDS, FORMATS, Record, detect, read_pools, unit_of, write_promoted
 from pagerag.units import Mode, Pool
 
@@ -54,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
     )
     parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
+    add_support(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N pools")
     parser.add_argument(
         "--with-trace", action="store_true", help="with --out: add state, scores and core to records"
@@ -123,12 +125,7 @@ class _Work:
         self.args, self.settings = args, settings
         self.done = self.failed = self.empty = self.blank = 0
         self.k: int = settings.promote.k
-        if settings.promote.weights:
-            from pagerag.promotion import Weights
-
-            self.promoter = Promoter(weights=Weights.load(settings.promote.weights))
-        else:
-            self.promoter = Promoter()
+        self.promoter = promoter_of(settings)
 
     def __iter__(self) -> Iterator[tuple[Pool, Record, Promotion | None]]:
         """Return each pool with its record and its promotion, None where the pool is empty."""

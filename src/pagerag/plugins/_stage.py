@@ -273,11 +273,4 @@ def _falling(scores: Sequence[float]) -> list[float]:
 @lru_cache(maxsize=len(SUPPORT))
 def _shared_promoter(support: Support) -> Promoter:
     """Return the promoter that all components with this ``support`` share."""
-    if support == "auto":
-        return Promoter()
-    if support == "none":
-        return Promoter(support=None)
-    from pagerag.models import support_encoder
-
-    encoder: Any = support_encoder()
-    return Promoter(support=encoder)
+    return Promoter(support=support)

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pagerag import __version__
-from pagerag.promotion import Promoter, Weights
+from pagerag.pipeline import promoter_of
+from pagerag.promotion import Promoter
 from pagerag.serve.body import decoded, read_bytes, watch
 from pagerag.serve.dialects import Limits
 from pagerag.serve.gate import Gate
@@ -52,11 +53,10 @@ class Service:
         """Return a service as the settings describe it; nothing is opened yet."""
         serve = settings.serve
         threads = serve.threads or min(4, os.cpu_count() or 1)
-        weights = settings.promote.weights
         return cls(
             settings=settings,
             stores=Stores(places, settings),
-            promoter=Promoter(weights=Weights.load(weights)) if weights else Promoter(),
+            promoter=promoter_of(settings),
             metrics=Metrics(),
             telemetry=telemetry or Telemetry(on=serve.telemetry, texts=serve.log_text),
             promotions=Gate("promote", serve.in_flight, threads, "serve.in_flight"),

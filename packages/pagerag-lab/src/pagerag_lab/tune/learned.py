@@ -50,10 +50,10 @@ class Settings:
     size: Growth = field(default_factory=lambda: Growth(rounds=250, depth=4, rate=0.04, columns=0.5))
     verdict: Growth = field(default_factory=lambda: Growth(rounds=200, depth=4, rate=0.05, columns=0.4))
     k: int = 5
-    wrong: float = 0.25
-    """Share of pools called enough that may lack evidence: the threshold is set by it."""
-    missed: float = 0.08
-    """Share of pools called insufficient that may hold all evidence."""
+    enough: float = 0.6
+    """Probability that all evidence is there from which the state is Enough."""
+    some: float = 0.3
+    """... and under which it is insufficient."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,15 +341,9 @@ def _fit_sufficiency(
             figures[name] = {"removed": round(auroc(oof[here & main], oof[removed]), 3)}
             if (here & none).any():
                 figures[name]["unanswerable"] = round(auroc(oof[here & main], oof[here & none]), 3)
-    # Enough: of the pools above the threshold the share that lacks evidence is as settled; likewise insufficient.
-    order = np.argsort(-oof)
-    wrong = np.cumsum((1 - y[order]) * weight[order]) / np.cumsum(weight[order])
-    allowed = np.flatnonzero(wrong <= settings.wrong)
-    enough = float(oof[order][allowed[-1]]) if len(allowed) else 0.9
-    rising = order[::-1]
-    held = np.cumsum(y[rising] * weight[rising]) / np.cumsum(weight[rising])
-    allowed = np.flatnonzero(held <= settings.missed)
-    some = float(oof[rising][allowed[-1]]) if len(allowed) else 0.1
-    figures["enough"], figures["some"] = round(enough, 3), round(min(some, enough), 3)
+    figures["enough"], figures["some"] = settings.enough, settings.some
+    sure, doubtful = oof >= settings.enough, oof < settings.some
+    figures["enough_right"] = round(float(y[sure].mean()), 3) if sure.any() else None
+    figures["insufficient_wrong"] = round(float(y[doubtful].mean()), 3) if doubtful.any() else None
     final = boost(x, y, weight, settings.verdict)
     return to_trees(final), figures, (figures["enough"], figures["some"])
