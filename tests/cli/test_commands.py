@@ -222,7 +222,6 @@ def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
 @pytest.mark.integration
 @pytest.mark.slow
 def test_the_demo_refuses_what_its_corpus_cannot_answer(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("lancedb")
     pytest.importorskip("pagerag_models")
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--reader", "extractive", "--json"]) == 0
