@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Result"]
 
 NOT_ENOUGH = "Not enough evidence was found to answer this question."
+NO_ANSWER = "The evidence that was found does not say."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Result:
         said = f"{self.text} {marks}" if quoted else self.text
         if self.state == "insufficient":
             return f"{NOT_ENOUGH} Tentatively: {said}" if self.text else NOT_ENOUGH
-        return said if self.text else NOT_ENOUGH
+        return said if self.text else NO_ANSWER
 
     @property
     def state(self) -> State:
