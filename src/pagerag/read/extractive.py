@@ -136,7 +136,7 @@ class ExtractiveReader(AtOnceReader):
         best = max(guesses, key=lambda guess: guess.raw)
         none = min(guess.none for guess in guesses)
         confidence = float(sigmoid(np.array(self._slope * best.raw + self._offset)))
-        # One judgement: what promotion says of the evidence decides how sure the reader must be of its answer.
+        # One judgement: what promotion says of the evidence decides how sure the reader must be.
         least = {"enough": min(SURE, self.least_confidence), "insufficient": DOUBT}
         doubtful = confidence < least.get(state, self.least_confidence)
         if not best.text or doubtful or none > self.none_threshold:
