@@ -77,9 +77,9 @@ def test_titles_are_whole_in_the_picture(promotion):
 
 def test_the_page_is_whole_and_its_data_is_the_view():
     promotion = promote(QUESTION, POOL, k=2, mode="document")
-    unit = promotion.context[-1]
+    number, unit = next((n, unit) for n, unit in enumerate(promotion.context, 1) if unit.id == "z")
     start = unit.text.find("Frankfurt")
-    answer = Answer("Frankfurt", (Citation(2, unit.id, start, start + 9, "Frankfurt"),), reader="r")
+    answer = Answer("Frankfurt", (Citation(number, unit.id, start, start + 9, "Frankfurt"),), reader="r")
     shown = view(promotion, answer=answer, units=promotion.context)
     text = page(shown)
     data = text.split('id="view">', 1)[1].split("</script>", 1)[0]
