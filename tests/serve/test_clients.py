@@ -132,7 +132,7 @@ def haystack_documents():
     ]
 
 
-def test_haystack_jina_with_a_threshold_and_an_empty_document(server, haystack_documents):
+def test_haystack_jina_with_a_threshold_and_an_empty_document(server):
     ranker = pytest.importorskip("haystack_integrations.components.rankers.jina")
     from haystack import Document
     from haystack.utils import Secret
@@ -140,7 +140,8 @@ def test_haystack_jina_with_a_threshold_and_an_empty_document(server, haystack_d
     stage = ranker.JinaRanker(
         base_url=f"{server.url}/v1/rerank", api_key=Secret.from_token(KEY), score_threshold=0.5
     )
-    found = stage.run(query=QUESTION, documents=[*haystack_documents, Document(id="none", content="")])
+    documents = [Document(id=str(n), content=text) for n, text in enumerate(TEXTS)]
+    found = stage.run(query=QUESTION, documents=[*documents, Document(id="none", content="")])
     assert {int(document.id) for document in found["documents"]} == GOLD
 
 

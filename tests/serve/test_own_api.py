@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from pagerag import Candidate, EmptyPoolError, EndpointError, InputError, Relation, promote
+from pagerag import Candidate, EmptyPoolError, EndpointError, InputError, Relation, Settings
+from pagerag.pipeline import promoter_of
 from pagerag.serve import AsyncClient, Client
 
 from .conftest import BODIES, GOLD, KEY, QUESTION, TITLES
@@ -25,7 +26,7 @@ def client(server):
 
 def test_promote_is_the_library_s_own_result(client):
     over_http = client.promote(QUESTION, POOL, k=2, mode="document")
-    here = promote(QUESTION, POOL, k=2, mode="document")
+    here = promoter_of(Settings()).promote(QUESTION, POOL, k=2, mode="document")
     assert over_http.trace == json.loads(json.dumps(here.to_dict()))
     assert {int(name) for name in over_http.core} == GOLD
     assert over_http.state == here.state
@@ -155,8 +156,6 @@ def test_openapi_describes_every_route_with_examples(http, server):
 def test_uploads_make_a_store_and_answers_follow_it(tmp_path):
     import httpx
 
-    from pagerag import Settings
-
     from .conftest import running
 
     settings = Settings().updated({"read.reader": "evidence"})
@@ -200,7 +199,6 @@ def test_re_indexing_changes_no_answer_halfway(tmp_path):
 
     import httpx
 
-    from pagerag import Settings
     from pagerag.ingest import index_paths
     from pagerag.retrieve import encoder
     from pagerag.store import open_store

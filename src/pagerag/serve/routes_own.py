@@ -20,7 +20,7 @@ from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, Promot
 from pagerag.serve.openapi import EVENTS, documented
 from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
-from pagerag.serve.stores import promoter_of
+from pagerag.serve.stores import tuned_promoter
 from pagerag.serve.streams import Streamed
 from pagerag.serve.uploads import indexed, safe_name
 
@@ -163,7 +163,7 @@ def _promote(promoter: Promoter, asked: PromoteRequest, candidates: list[Any]) -
         "strategy": None if asked.weights else asked.strategy,
         "max_tokens": asked.max_tokens,
     }
-    return promoter_of(asked, promoter).promote(
+    return tuned_promoter(asked, promoter).promote(
         asked.question,
         candidates,
         k=asked.k or 5,

@@ -17,7 +17,7 @@ from pagerag.serve.problems import Problem
 from pagerag.settings import Settings
 from pagerag.store import local_folder, store_exists
 
-__all__ = ["Held", "Stores", "places_of"]
+__all__ = ["Held", "Stores", "places_of", "tuned_promoter"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 
@@ -104,7 +104,7 @@ class Held:
         }
 
 
-def promoter_of(tuning: Tuning, default: Promoter) -> Promoter:
+def tuned_promoter(tuning: Tuning, default: Promoter) -> Promoter:
     """Return the promoter for a request: the shared one, or one with the weights that it names."""
     if not tuning.weights:
         return default
@@ -114,7 +114,7 @@ def promoter_of(tuning: Tuning, default: Promoter) -> Promoter:
     unknown = sorted(set(tuning.weights) - set(Weights.shipped(mode).to_dict()))
     if unknown:
         raise InputError(f"there is no weight {unknown[0]!r}; GET /v1/weights lists them")
-    return Promoter(weights=Weights.shipped(mode).but(**tuning.weights))
+    return Promoter(weights=Weights.shipped(mode).but(**tuning.weights), support=default.support)
 
 
 def _changed(pipeline: PageRAG, tuning: Tuning) -> PageRAG:
@@ -122,7 +122,7 @@ def _changed(pipeline: PageRAG, tuning: Tuning) -> PageRAG:
     return PageRAG(
         store=pipeline.store,
         retriever=pipeline.retriever,
-        promoter=promoter_of(tuning, pipeline.promoter),
+        promoter=tuned_promoter(tuning, pipeline.promoter),
         reader=pipeline.reader,
         encoder=pipeline.encoder,
         k=tuning.k or pipeline.k,

@@ -26,9 +26,10 @@ from statistics import median
 from urllib.parse import urlsplit
 
 from pagerag.cli.demo import CORPUS
-from pagerag.promotion import Promoter
+from pagerag.pipeline import promoter_of
 from pagerag.serve.dialects import Limits, read_request
 from pagerag.serve.ranking import rank
+from pagerag.settings import Settings
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 
@@ -197,7 +198,7 @@ def memory(process: subprocess.Popen[str]) -> float:
 
 def library(documents: list[str], seconds: float) -> float:
     """Return the median milliseconds of the library call that the endpoint makes."""
-    promoter = Promoter()
+    promoter = promoter_of(Settings())
     request = read_request(
         {"query": QUESTION, "documents": documents}, Limits(1000, 10**7), default_model="pagerag"
     )
