@@ -60,14 +60,16 @@ def walk() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         os.chdir(folder)
         try:
-            pagerag_command(["index", str(CORPUS), "--store", "store"])
+            indexed = pagerag_command(["index", str(CORPUS), "--store", "store"])
             threading.setprofile(note)
             sys.setprofile(note)
-            pagerag_command(["ask", QUESTIONS[0][0], "--store", "store"])
+            asked = pagerag_command(["ask", QUESTIONS[0][0], "--store", "store"])
         finally:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
             os.chdir(here)
+    if indexed or asked:
+        raise SystemExit("the command failed (see above): its walk is not the one to show")
     return hops
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -73,12 +73,7 @@ class SourceMap:
 
     def _extent(self, start: int, end: int) -> tuple[int, int]:
         found: list[int] = []
-        place = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
-        for run in self.runs[place:]:
-            if run.start >= end:
-                break
-            if run.start + run.length <= start:
-                continue
+        for run in self._runs_of(start, end):
             if run.length == run.original_length:
                 shift = run.original - run.start
                 found.append(max(start, run.start) + shift)
@@ -90,18 +85,25 @@ class SourceMap:
             return min(found), max(found)
         if not self.runs:
             return 0, 0
-        nearest = self.runs[place]  # only text that the reader added: the place before it
+        nearest = self.runs[self._run_at(start)]  # only text that the reader added: the place before it
         return nearest.original + nearest.original_length, nearest.original + nearest.original_length
+
+    def _run_at(self, start: int) -> int:
+        """Return the place of the last run that begins at or before ``start``, 0 where none does."""
+        return max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
+
+    def _runs_of(self, start: int, end: int) -> Iterator[Run]:
+        """Yield the runs that have characters between ``start`` and ``end``."""
+        for run in self.runs[self._run_at(start) :]:
+            if run.start >= end:
+                break
+            if run.start + run.length > start:
+                yield run
 
     def cut(self, start: int, end: int) -> SourceMap:
         """Return the map of the text from ``start`` to ``end``, counted from ``start``."""
-        place = max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
         runs = []
-        for run in self.runs[place:]:
-            if run.start >= end:
-                break
-            if run.start + run.length <= start:
-                continue
+        for run in self._runs_of(start, end):
             if run.length == run.original_length:
                 first, last = max(run.start, start), min(run.start + run.length, end)
                 shift = run.original - run.start

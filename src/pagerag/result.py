@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Result"]
 
 NOT_ENOUGH = "Not enough evidence was found to answer this question."
+NO_ANSWER = "The evidence that was found does not say."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Result:
         said = f"{self.text} {marks}" if quoted else self.text
         if self.state == "insufficient":
             return f"{NOT_ENOUGH} Tentatively: {said}" if self.text else NOT_ENOUGH
-        return said if self.text else NOT_ENOUGH
+        return said if self.text else NO_ANSWER
 
     @property
     def state(self) -> State:
@@ -91,7 +92,7 @@ class Result:
         ]
 
     def place(self, citation: Citation) -> Place:
-        """Return file, page and characters of a citation."""
+        """Return file, line or page, section and characters of a citation."""
         unit = self.units[citation.number - 1]
         return place_of(unit, citation.start or 0, citation.end)
 
@@ -188,10 +189,7 @@ class Result:
             "id": citation.candidate_id,
             "title": self.units[citation.number - 1].title,
             "quote": citation.quote,
-            "path": place.path,
-            "page": place.page,
-            "start": place.start,
-            "end": place.end,
+            **_told_place(place),
         }
 
     def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
@@ -202,9 +200,20 @@ class Result:
             "id": unit.id,
             "title": unit.title,
             "text": unit.text,
-            "path": place.path,
-            "page": place.page,
-            "start": place.start,
-            "end": place.end,
+            **_told_place(place),
             **({"found": step} if step is not None else {}),
         }
+
+
+def _told_place(place: Place) -> dict[str, Any]:
+    """Return a JSON-able copy of ``place``, with the line that a person reads."""
+    return {
+        "place": str(place),
+        "path": place.path,
+        "line": place.line,
+        "section": list(place.section),
+        "page": place.page,
+        "part": place.part,
+        "start": place.start,
+        "end": place.end,
+    }

@@ -222,10 +222,64 @@ def test_the_demo_keeps_its_promise(capsys, tmp_path, monkeypatch):
 @pytest.mark.integration
 @pytest.mark.slow
 def test_the_demo_refuses_what_its_corpus_cannot_answer(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("lancedb")
     pytest.importorskip("pagerag_models")
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--reader", "extractive", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["right"] == 3
     assert told["refused"] is True
+
+
+HANDBOOK = "# Leave\n\nWho may take leave.\n\n## Parental leave\n\nParental leave lasts **twelve** weeks.\n"
+
+
+@pytest.mark.integration
+def test_ask_prints_places_that_an_editor_opens(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("wordllama")
+    pytest.importorskip("markdown_it")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook" / "leave.md").write_text(HANDBOOK, encoding="utf-8")
+    assert main(["index", "handbook", "--store", "s"]) == 0
+    words = ["ask", "How many weeks does parental leave last?", "--store", "s", "--reader", "evidence"]
+    capsys.readouterr()
+    main(words)
+    assert "handbook/leave.md:7 › Parental leave" in capsys.readouterr().out.replace("\\", "/")
+    main([*words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    [cited] = [cited for cited in told["citations"] if "twelve" in cited["quote"]]
+    assert (cited["line"], cited["section"]) == (7, ["Parental leave"])  # "Leave" is the title
+    assert cited["place"].endswith("leave.md:7 › Parental leave")
+    assert HANDBOOK[cited["start"] : cited["end"]] == "Parental leave lasts **twelve** weeks."
+    assert all(unit["place"].startswith(unit["path"]) for unit in told["context"])
+
+
+def test_a_place_elsewhere_keeps_its_whole_path(tmp_path, monkeypatch):
+    from pagerag.cli._show import _from_here
+    from pagerag.places import Place
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    outside = Place(str(tmp_path / "a.md"), None, 0, 1, line=3)
+    assert _from_here(outside) == outside
+    assert _from_here(Place(None, None, 0, 1)) == Place(None, None, 0, 1)
+    inside = Place(str(tmp_path / "here" / "b" / "a.md"), None, 0, 1, line=3)
+    assert str(_from_here(inside)).replace("\\", "/") == "b/a.md:3"
+
+
+def test_doctor_finds_a_damaged_store(tmp_path, monkeypatch, capsys):
+    import sqlite3
+    from contextlib import closing
+
+    from pagerag.ingest import index_paths
+    from pagerag.store import open_store
+    from pagerag.testing import FakeEncoder
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leave.txt").write_text("Parental leave lasts twelve weeks.", encoding="utf-8")
+    with open_store("s", FakeEncoder(32), create=True) as store:
+        index_paths(["leave.txt"], store)
+    with closing(sqlite3.connect(tmp_path / "s" / "corpus.sqlite")) as connection, connection:
+        connection.execute("UPDATE units SET body = x'00'")
+    assert main(["doctor", "--store", "s", "--quick"]) == 1
+    assert "damaged" in capsys.readouterr().out

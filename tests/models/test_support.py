@@ -1,29 +1,32 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
 
 from pagerag import Candidate, Promoter
 from pagerag.errors import InputError
+from pagerag.models.files import Model
 from pagerag.testing import check_support_encoder
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 
 
-def test_support_goes_to_the_two_hops_not_to_the_connected_distractor(support, context) -> None:
+def test_the_unit_with_the_answer_is_supported_most(support, context) -> None:
     found = support.support(QUESTION, context)
     assert found.shape == (5, 2)
-    assert {int(i) for i in np.argsort(-found[:, 0])[:2]} == {1, 3}
-    assert found[3, 0] > 10 * found[2, 0]
+    assert found.argmax(axis=0).tolist() == [3, 3]
+    assert found[3, 0] > 1.5 * found[2, 0]
+    assert found[3, 0] > 5 * found[4, 0]
 
 
-def test_rows_follow_the_units(support, context) -> None:
+def test_rows_follow_the_units_in_any_order(support, context) -> None:
     found = support.support(QUESTION, context)
     order = [3, 0, 4, 2, 1]
     again = support.support(QUESTION, [context[i] for i in order])
-    assert [int(i) for i in np.argsort(-again[:, 0])[:2]] == [order.index(1), order.index(3)]
+    assert np.array_equal(again, found[order])
     assert found.dtype == again.dtype == np.float32
 
 
@@ -51,36 +54,48 @@ def test_a_document_is_judged_by_more_than_its_beginning(support, context) -> No
     assert rows[0][1] > 2 * rows[1][1]
 
 
-def test_more_of_a_paragraph_is_read_where_the_pool_fits_one_window(support) -> None:
-    opening = (
-        "the old mill stood by the river and the town grew around it year by year " * 8
-    )  # about 130 tokens
+def test_the_sentence_that_matters_is_read_wherever_it_stands(support) -> None:
+    opening = "the old mill stood by the river and the town grew around it year by year. " * 30
     told, untold = (
-        Candidate("p", f"{opening}. {end}", "Hans Zimmer")
-        for end in ("Zimmer was born in Frankfurt.", "Zimmer was fond of the town.")
+        Candidate("p", f"{opening}{end} {opening}", "Hans Zimmer")
+        for end in ("The composer was born in the city of Frankfurt.", "The composer was fond of the city.")
     )
-    few = [Candidate(str(i), opening, f"Page {i}") for i in range(3)]
-    many = [Candidate(str(i), opening * 3, f"Page {i}") for i in range(40)]
-    rows = {
-        (name, unit.text): support.support(QUESTION, [unit, *others])[0]
-        for name, others in (("few", few), ("many", many))
-        for unit in (told, untold)
-    }
-    assert rows["few", told.text][1] > 1.5 * rows["few", untold.text][1]
-    assert rows["many", told.text] == pytest.approx(rows["many", untold.text], abs=1e-6)
+    others = [Candidate(str(i), opening, f"Page {i}") for i in range(19)]
+    rows = [support.support(QUESTION, [unit, *others])[0] for unit in (told, untold)]
+    assert rows[0][1] > 1.5 * rows[1][1]
 
 
-def test_a_book_costs_no_more_than_eight_sentences(support, monkeypatch) -> None:
-    read = []
-    model = support._model
-    monkeypatch.setattr(
-        support, "_model", lambda ids, types: (read.append(len(ids)), model(ids, types))[1], raising=True
-    )
-    for part in ("tokens", "facts", "frame"):
-        setattr(support._model, part, getattr(model, part))
-    book = "Sentence about harbour and mill and many other things of the county. " * 800
+@pytest.fixture
+def read(support, monkeypatch) -> list[int]:
+    """The lengths of the sequences that the network is given, as they come."""
+    lengths: list[int] = []
+    whole = Model.__call__
+
+    def counted(self: Model, ids: list[int], types: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        lengths.append(len(ids))
+        return whole(self, ids, types)
+
+    monkeypatch.setattr(Model, "__call__", counted)
+    return lengths
+
+
+def test_a_unit_of_nine_megabytes_costs_no_more_than_an_excerpt(support, read) -> None:
+    book = "Sentence about harbour and mill and many other things of the county. " * 130_000
+    assert len(book) > 8_900_000
+    began = time.perf_counter()
     found = support.support("Which harbour is the largest?", [Candidate("b", book, "Book")])
-    assert sum(read) <= 8 * 20 + 30
+    assert time.perf_counter() - began < 5
+    assert sum(read) <= 200 + 40
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("dense", ["x" * 20_000, "{}[]<>;:" * 2_500, "法" * 20_000, "7 " * 10_000])
+def test_twenty_dense_units_are_read_within_the_pools_bound(support, read, dense: str) -> None:
+    units = [Candidate(str(i), f"{i} {dense}", dense) for i in range(20)]
+    began = time.perf_counter()
+    found = support.support("Which harbour is the largest?", units)
+    assert time.perf_counter() - began < 10
+    assert sum(read) <= 80 * 20 + 100
     assert np.isfinite(found).all()
 
 

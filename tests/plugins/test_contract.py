@@ -45,7 +45,7 @@ def test_promotion_really_ran_and_at_most_k_come_out(host, pool):
 
 
 def test_the_context_is_what_the_core_itself_promotes(host, pool):
-    promotion = Promoter().promote(
+    promotion = Promoter(support="auto").promote(
         QUESTION,
         [{"id": d.id, "text": d.text, "title": d.title, "score": d.score} for d in pool],
         k=5,

@@ -202,7 +202,7 @@ def test_trust_is_for_one_file_as_it_is(tmp_path):
 
 def test_every_setting_that_names_a_place_is_guarded():
     reviewed = {"store.path", "read.reader", "chat.model", "retrieve.retriever", "promote.mode",
-                "promote.strategy", "read.units", "chat.token_field", "serve.log_level"}  # fmt: skip
+                "promote.strategy", "promote.support", "read.units", "chat.token_field", "serve.log_level"}  # fmt: skip
     open_texts = {
         name
         for name, item in Settings.fields()

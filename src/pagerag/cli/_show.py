@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pagerag.cli.console import paint
 from pagerag.pipeline import Result
+from pagerag.places import Place
 from pagerag.text import split_sentences
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
         _wrapped(_around(unit.text, citation.start, citation.end), "      ")
-        print(paint(f"      {result.place(citation)}", "dim"))
+        print(paint(f"      {_from_here(result.place(citation))}", "dim"))
     show_paths(result)
     if verbose:
         show_found(result)
@@ -119,6 +122,14 @@ def _around(text: str, start: int | None, end: int | None) -> str:
         return textwrap.shorten(text, 240, placeholder="…")
     spans = [span for span in split_sentences(text) if span[0] < end and span[1] > start]
     return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
+
+
+def _from_here(place: Place) -> Place:
+    """Return ``place`` with its path as one types it in the current folder, where the file lies below it."""
+    path = Path(place.path) if place.path else None
+    if path is None or not path.is_absolute() or not path.is_relative_to(Path.cwd()):
+        return place
+    return replace(place, path=str(path.relative_to(Path.cwd())))
 
 
 def _wrapped(text: str, indent: str) -> None:

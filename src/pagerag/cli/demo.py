@@ -34,7 +34,7 @@ CORPUS = Path(__file__).parent / "demo_corpus"
 QUESTIONS = (
     ("Which city was the composer of Interstellar born in?", "Frankfurt"),
     ("Which river flows through the city where Marie Curie was born?", "Vistula"),
-    ("In which year did the architect who designed Park Güell die?", "1926"),
+    ("In which year was the architect who designed Park Güell born?", "1852"),
 )
 
 UNANSWERABLE = "What did a tram ticket in Barcelona cost in 1926?"

@@ -25,12 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
     add_listening(parser)
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
-    parser.add_argument(
-        "-r",
-        "--reader",
-        metavar="NAME",
-        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -27,16 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
     add_listening(parser)
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: 1)")
+
+
+def add_listening(parser: argparse.ArgumentParser) -> None:
+    """Add what ``serve`` and ``mcp`` share: reader, stores, address, keys."""
     parser.add_argument(
         "-r",
         "--reader",
         metavar="NAME",
         help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
     )
-
-
-def add_listening(parser: argparse.ArgumentParser) -> None:
-    """Add what ``serve`` and ``mcp`` share: stores, address, keys."""
     parser.add_argument(
         "-s",
         "--store",

@@ -15,7 +15,7 @@ from pagerag.units import Candidate
 
 __all__ = ["Statements", "says_the_same"]
 
-_READ = 4_000  # characters; longer units that agree so far are copies
+_READ = 4_000  # characters at either end
 _SLIPS = 0.06  # share of the words that may differ
 _NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())  # noqa: SIM905
 
@@ -45,8 +45,10 @@ class Statements:
         return list(self._number)
 
     def _find(self, unit: int) -> int:
-        text = self._pool[unit].text[:_READ]
-        words = all_words(text)
+        text = self._pool[unit].text
+        # Of a long unit its beginning and its end are read, and how long it is.
+        told = text if len(text) <= 2 * _READ else f"{text[:_READ]} {text[-_READ:]} {len(text)}"
+        words = all_words(told)
         key = " ".join(words) or text.strip()
         same = self._exact.setdefault(key, unit)
         if same != unit:

@@ -39,7 +39,10 @@ class Cited:
     id: str
     title: str | None
     quote: str | None
+    place: str | None
     path: str | None
+    line: int | None
+    section: Sequence[str] | None
     page: int | None
     start: int | None
     end: int | None

@@ -73,6 +73,7 @@ class Source(BaseModel):
     number: int
     title: str | None
     quote: str | None
+    place: str = Field(description="File, line or page, and section, to be shown to the user.")
     path: str | None
     page: int | None
 
@@ -135,6 +136,7 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
                     number=citation.number,
                     title=title,
                     quote=citation.quote,
+                    place=str(place),
                     path=place.path,
                     page=place.page,
                 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pagerag.ingest.builder import Piece, TextBuilder, added
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
-from pagerag.ingest.formats.stretch import Kept, Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Cut, Kept, Span, Stretch, kept_between, lines_of
 
 __all__ = ["add_asciidoc", "read_asciidoc"]
 
@@ -261,27 +261,15 @@ _CHARACTERS = {
     "asterisk": "*",
 }
 
-_Cut = tuple[int, int, str]
-
 
 def inline(text: str, attributes: dict[str, str]) -> Iterator[Kept]:
-    """Yield what is seen of a paragraph: links and emphasis lose their marks, attributes get their values."""
-    at = 0
-    for start, end, instead in sorted(_cuts(text, attributes)):
-        if start < at:
-            continue
-        if start > at:
-            yield Kept(at, start)
-        if instead:
-            yield Kept(start, end, instead)
-        at = end
-    if at < len(text):
-        yield Kept(at, len(text))
+    """Return what is seen of a paragraph: links and emphasis lose their marks, attributes have values."""
+    return kept_between(text, _cuts(text, attributes))
 
 
-def _cuts(text: str, attributes: dict[str, str]) -> list[_Cut]:
+def _cuts(text: str, attributes: dict[str, str]) -> list[Cut]:
     """Return what is taken out: (start, end, what stands there instead)."""
-    cuts: list[_Cut] = []
+    cuts: list[Cut] = []
     runs: list[tuple[int, int]] = []
     last_bracket = text.rfind("]")
     at = 0
@@ -301,7 +289,7 @@ def _cuts(text: str, attributes: dict[str, str]) -> list[_Cut]:
     return cuts
 
 
-def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[_Cut]) -> int:
+def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[Cut]) -> int:
     """Read an escape, a cross reference, an anchor, an entity or an attribute; returns where to go on."""
     mark = text[start]
     if mark == "\\":
@@ -325,7 +313,7 @@ def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[_Cut]) -
     return start + 1
 
 
-def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[_Cut]) -> int:
+def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[Cut]) -> int:
     """Read ``link:target[words]`` and the like; without words the target is what is seen."""
     macro = _URL.match(text, start) or _MACRO_START.match(text, start)
     if macro is None or last_bracket < macro.end():
@@ -356,9 +344,9 @@ def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[_Cut]) -
     return first
 
 
-def _emphasis(text: str, runs: Sequence[tuple[int, int]]) -> list[_Cut]:
+def _emphasis(text: str, runs: Sequence[tuple[int, int]]) -> list[Cut]:
     """Return the marks that stand around words, each with its partner."""
-    cuts: list[_Cut] = []
+    cuts: list[Cut] = []
     waiting: dict[str, list[tuple[int, int]]] = {}
     for start, end in runs:
         sign = text[start:end]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from unicodedata import category
 
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP
-from pagerag.ingest.formats.stretch import Kept
+from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
 
 __all__ = ["code_spans", "inline"]
 
@@ -52,28 +52,14 @@ def code_spans(text: str) -> list[tuple[int, int, int]]:
 
 
 def inline(text: str) -> Iterator[Kept]:
-    """Yield what is seen of a paragraph: emphasis, links and escapes lose their marks."""
+    """Return what is seen of a paragraph: emphasis, links and escapes lose their marks."""
     spans = code_spans(text)
-    cuts = _cuts(text, spans)
-    at = 0
-    for start, end, instead in sorted(cuts):
-        if start < at:
-            continue
-        if start > at:
-            yield Kept(at, start)
-        if instead:
-            yield Kept(start, end, instead)
-        at = end
-    if at < len(text):
-        yield Kept(at, len(text))
+    return kept_between(text, _cuts(text, spans))
 
 
-_Cut = tuple[int, int, str]
-
-
-def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[_Cut]:
+def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[Cut]:
     """Return what is taken out: (start, end, what stands there instead)."""
-    cuts: list[_Cut] = []
+    cuts: list[Cut] = []
     for start, end, ticks in spans:
         cuts += [(start, start + ticks, ""), (end - ticks, end, "")]
     brackets: list[int] = []
@@ -100,7 +86,7 @@ def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[_Cut]:
     return cuts
 
 
-def _bracket(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> int:
+def _bracket(text: str, start: int, brackets: list[int], cuts: list[Cut]) -> int:
     """Read the beginning or end of a link or an image; returns where to go on."""
     if text[start] == "[":
         return _opened(text, start, brackets, cuts)
@@ -112,7 +98,7 @@ def _bracket(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> in
     return start + 1
 
 
-def _sign(text: str, start: int, cuts: list[_Cut]) -> int:
+def _sign(text: str, start: int, cuts: list[Cut]) -> int:
     """Read an escape, a masked character, a link in angle brackets or an entity; returns where to go on."""
     mark = text[start]
     if mark == "\\":
@@ -133,7 +119,7 @@ def _sign(text: str, start: int, cuts: list[_Cut]) -> int:
     return start + 1
 
 
-def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]) -> int:
+def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, cuts: list[Cut]) -> int:
     """Read the name of a role before its text; returns where to go on."""
     role = _ROLE.match(text, start)
     if role is None:
@@ -143,7 +129,7 @@ def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, c
     return role.end()
 
 
-def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[_Cut]) -> None:
+def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[Cut]) -> None:
     """Take the target off a role's text: ``{ref}`words <target>```."""
     while span < len(spans) and spans[span][0] < at:
         span += 1
@@ -153,7 +139,7 @@ def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: in
             cuts.append((found.start(), found.end(), ""))
 
 
-def _opened(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> int:
+def _opened(text: str, start: int, brackets: list[int], cuts: list[Cut]) -> int:
     if note := _FOOTNOTE.match(text, start):
         cuts.append((start, note.end(), ""))
         return note.end()
@@ -161,7 +147,7 @@ def _opened(text: str, start: int, brackets: list[int], cuts: list[_Cut]) -> int
     return start + 1
 
 
-def _closed(text: str, close: int, brackets: list[int], cuts: list[_Cut]) -> int:
+def _closed(text: str, close: int, brackets: list[int], cuts: list[Cut]) -> int:
     """Read what follows the end of a link's text; returns where to go on."""
     if not brackets:
         return close + 1
@@ -188,9 +174,9 @@ def _closed(text: str, close: int, brackets: list[int], cuts: list[_Cut]) -> int
     return close + 1
 
 
-def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[_Cut]:
+def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[Cut]:
     """Return the marks of emphasis that have a partner."""
-    cuts: list[_Cut] = []
+    cuts: list[Cut] = []
     waiting: dict[str, list[list[int]]] = {"*": [], "_": [], "~": []}
     for start, end in runs:
         mark = text[start]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from pagerag.ingest.formats.stretch import Kept
+from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
 
 __all__ = ["inline"]
 
@@ -18,26 +18,14 @@ _REFERENCE = re.compile(r"[\w.+-]{1,80}\Z")
 _EMBEDDED = re.compile(r"\s{0,20}<[^<>]{1,1000}>\Z")
 _EDGE = frozenset(" \t\n'\"([{<-/:.,;!?")
 
-_Cut = tuple[int, int, str]
-
 
 def inline(text: str, targets: Collection[str] = ()) -> Iterator[Kept]:
-    """Yield what is seen of a paragraph; ``targets`` are names that ``name_`` may refer to."""
-    at = 0
-    for start, end, instead in sorted(_cuts(text, targets)):
-        if start < at:
-            continue
-        if start > at:
-            yield Kept(at, start)
-        if instead:
-            yield Kept(start, end, instead)
-        at = end
-    if at < len(text):
-        yield Kept(at, len(text))
+    """Return what is seen of a paragraph; ``targets`` are names that ``name_`` may refer to."""
+    return kept_between(text, _cuts(text, targets))
 
 
-def _cuts(text: str, targets: Collection[str]) -> list[_Cut]:
-    cuts: list[_Cut] = []
+def _cuts(text: str, targets: Collection[str]) -> list[Cut]:
+    cuts: list[Cut] = []
     missing: set[str] = set()  # marks of which no other one follows: looked for once
     at = 0
     while found := _SPECIAL.search(text, at):
@@ -79,7 +67,7 @@ def _closing(text: str, mark: str, at: int, missing: set[str]) -> int:
     return found
 
 
-def _quoted(text: str, start: int, whole: int, cuts: list[_Cut], missing: set[str]) -> int:
+def _quoted(text: str, start: int, whole: int, cuts: list[Cut], missing: set[str]) -> int:
     """Read text in backticks that begins at ``start``; a role before it begins at ``whole``."""
     if text.startswith("``", start):
         end = _closing(text, "``", start + 2, missing)
@@ -112,7 +100,7 @@ def _quoted(text: str, start: int, whole: int, cuts: list[_Cut], missing: set[st
     return after
 
 
-def _starred(text: str, start: int, cuts: list[_Cut], missing: set[str]) -> int:
+def _starred(text: str, start: int, cuts: list[Cut], missing: set[str]) -> int:
     """Read emphasis: a mark at a word's beginning, and one at a word's end."""
     mark = "**" if text.startswith("**", start) else "*"
     first = start + len(mark)
@@ -126,7 +114,7 @@ def _starred(text: str, start: int, cuts: list[_Cut], missing: set[str]) -> int:
     return first if end > first else end + len(mark)
 
 
-def _reference(text: str, start: int, cuts: list[_Cut], targets: Collection[str]) -> int:
+def _reference(text: str, start: int, cuts: list[Cut], targets: Collection[str]) -> int:
     """Take the underscore off a ``name_`` that refers to something."""
     end = start + 1
     while text[end : end + 1] == "_":

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pagerag.ingest.builder import Piece, added
 
-__all__ = ["Kept", "Span", "Stretch", "lines_of"]
+__all__ = ["Cut", "Kept", "Span", "Stretch", "kept_between", "lines_of"]
 
 
 class Span(NamedTuple):
@@ -24,6 +24,25 @@ class Kept(NamedTuple):
     start: int
     end: int
     instead: str | None = None
+
+
+Cut = tuple[int, int, str]
+"""Characters that are taken out (start, end), and what stands there instead."""
+
+
+def kept_between(text: str, cuts: Iterable[Cut]) -> Iterator[Kept]:
+    """Yield what is left of ``text``; of cuts that overlap, the first one counts."""
+    at = 0
+    for start, end, instead in sorted(cuts):
+        if start < at:
+            continue
+        if start > at:
+            yield Kept(at, start)
+        if instead:
+            yield Kept(start, end, instead)
+        at = end
+    if at < len(text):
+        yield Kept(at, len(text))
 
 
 class Stretch:

@@ -6,14 +6,14 @@ import gzip
 import json
 import math
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar, cast
 
-from pagerag._files import sync_folder
+from pagerag._files import replacing
 from pagerag.errors import FormatError, InputError
 
 __all__ = [
@@ -312,23 +312,16 @@ def writing(path: Path) -> Iterator[IO[str]]:
 
     Half a surrogate pair, which JSON allows and UTF-8 does not, is written as its JSON escape.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    # The system applies the umask when the file is made; a file made otherwise would need it to be read.
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(temporary, "wt", encoding="utf-8", errors="backslashreplace") as file:
-                yield file
-        else:
-            with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+    with replacing(path) as raw, _packed(raw) if path.suffix == ".gz" else nullcontext(raw) as binary:
+        file = TextIOWrapper(binary, encoding="utf-8", errors="backslashreplace")
+        try:
+            yield file
+        finally:
+            file.detach()  # writes what it holds; closing it would close ``raw``, which is still to be synced
+
+
+def _packed(file: IO[bytes]) -> IO[bytes]:
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="wb"))
 
 
 def _kind(value: Any) -> str:
