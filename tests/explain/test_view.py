@@ -77,7 +77,7 @@ def test_titles_are_whole_in_the_picture(promotion):
 
 def test_the_page_is_whole_and_its_data_is_the_view():
     promotion = promote(QUESTION, POOL, k=2, mode="document")
-    number, unit = next((n, u) for n, u in enumerate(promotion.context, 1) if "Frankfurt" in u.text)
+    number, unit = next((n, unit) for n, unit in enumerate(promotion.context, 1) if unit.id == "z")
     start = unit.text.find("Frankfurt")
     answer = Answer("Frankfurt", (Citation(number, unit.id, start, start + 9, "Frankfurt"),), reader="r")
     shown = view(promotion, answer=answer, units=promotion.context)

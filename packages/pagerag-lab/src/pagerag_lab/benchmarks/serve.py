@@ -1,6 +1,6 @@
 """Measure the server: throughput, latency at half load, its own overhead, overload, stopping.
 
-    python -m pagerag_lab.benchmarks.serve [--seconds 8] [--documents 20]
+    python -m pagerag_lab.benchmarks.serve [--seconds 8] [--documents 20] [--support none]
 
 The load comes from this process over plain sockets, so that it takes little of the processors it measures.
 Everything is printed beside a yardstick of the same run: the library call in this process.
@@ -196,9 +196,9 @@ def memory(process: subprocess.Popen[str]) -> float:
     return total / 2**20
 
 
-def library(documents: list[str], seconds: float) -> float:
+def library(documents: list[str], seconds: float, support: str) -> float:
     """Return the median milliseconds of the library call that the endpoint makes."""
-    promoter = promoter_of(Settings())
+    promoter = promoter_of(Settings().updated({"promote.support": support}))
     request = read_request(
         {"query": QUESTION, "documents": documents}, Limits(1000, 10**7), default_model="pagerag"
     )
@@ -218,6 +218,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=8.0, help="length of each load")
     parser.add_argument("--documents", type=int, default=20, help="documents in a rerank request")
+    parser.add_argument("--support", default="none", help="setting promote.support: none, auto or default")
     args = parser.parse_args()
     texts = [path.read_text(encoding="utf-8") for path in sorted(CORPUS.glob("*.md"))][: args.documents]
     body = json.dumps({"query": QUESTION, "documents": texts}).encode()
@@ -229,15 +230,24 @@ def main() -> None:
             check=True,
             capture_output=True,
         )
-        measure(args.seconds, texts, body, ask, store)
+        measure(args.seconds, texts, body, ask, store, args.support)
 
 
-def measure(seconds: float, texts: list[str], body: bytes, ask: bytes, store: str) -> None:
+def measure(seconds: float, texts: list[str], body: bytes, ask: bytes, store: str, support: str) -> None:
     """Print every figure; a figure that misses its bound is marked."""
-    yard = library(texts, min(seconds, 4))
+    yard = library(texts, min(seconds, 4), support)
     print(f"library call, {len(texts)} documents: p50 {yard:.2f} ms")
     rates: dict[tuple[str, int], float] = {}
-    flags = ("--store", f"s={store}", "--reader", "evidence", "--set", "serve.threads=1")
+    flags = (
+        "--store",
+        f"s={store}",
+        "--reader",
+        "evidence",
+        "--set",
+        "serve.threads=1",
+        "--set",
+        f"promote.support={support}",
+    )
     for workers in (1, 2):
         with served(*flags, "--workers", str(workers)) as (url, process):
             for path, sent in (("/rerank", body), ("/v1/ask", ask)):
