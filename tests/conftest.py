@@ -1,8 +1,13 @@
-"""The shipped models, opened once; without them these tests are skipped with the reason."""
+"""Settings of all tests, and the shipped models, opened once."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("pagerag", deadline=None)
+settings.load_profile("pagerag")
 
 
 @pytest.fixture(scope="session")

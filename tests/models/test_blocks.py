@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -77,9 +76,8 @@ def test_any_span_stays_inside_its_text(text: str, data: st.DataObject) -> None:
     assert text[first:last] == text[first:last].strip()
 
 
+@pytest.mark.timeout(60)  # quadratic time would be hours
 def test_hostile_text_takes_linear_time() -> None:
-    began = time.perf_counter()
     for text in ("-" * 200_000, " " * 200_000, "- \n" * 60_000, "(" * 200_000, "a" * 200_000):
         block_starts(text)
         clean_span(text, 100, 200)
-    assert time.perf_counter() - began < 3

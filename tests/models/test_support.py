@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -82,9 +81,7 @@ def read(support, monkeypatch) -> list[int]:
 def test_a_unit_of_nine_megabytes_costs_no_more_than_an_excerpt(support, read) -> None:
     book = "Sentence about harbour and mill and many other things of the county. " * 130_000
     assert len(book) > 8_900_000
-    began = time.perf_counter()
     found = support.support("Which harbour is the largest?", [Candidate("b", book, "Book")])
-    assert time.perf_counter() - began < 5
     assert sum(read) <= 200 + 40
     assert np.isfinite(found).all()
 
@@ -92,9 +89,7 @@ def test_a_unit_of_nine_megabytes_costs_no_more_than_an_excerpt(support, read) -
 @pytest.mark.parametrize("dense", ["x" * 20_000, "{}[]<>;:" * 2_500, "法" * 20_000, "7 " * 10_000])
 def test_twenty_dense_units_are_read_within_the_pools_bound(support, read, dense: str) -> None:
     units = [Candidate(str(i), f"{i} {dense}", dense) for i in range(20)]
-    began = time.perf_counter()
     found = support.support("Which harbour is the largest?", units)
-    assert time.perf_counter() - began < 10
     assert sum(read) <= 80 * 20 + 100
     assert np.isfinite(found).all()
 

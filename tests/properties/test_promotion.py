@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagerag import Candidate, Promoter, Relation
-from pagerag.promotion.promoter import count_characters
+from pagerag.promotion.budget import count_characters
 
 WORDS = [
     "river",

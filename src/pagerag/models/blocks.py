@@ -1,7 +1,7 @@
 """Where the blocks of a text lie, and how a span of it becomes a clean answer. Time is linear in the text.
 
-An answer stands in one paragraph, heading or list item. A network that reads tokens does not see line breaks, so a span of
-its choice may run from a heading into the paragraph below; these rules keep it inside.
+An answer stands in one paragraph, heading or list item. A network that reads tokens does not see line breaks,
+so a span of its choice may run from a heading into the paragraph below; these rules keep it inside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _WORD_REACH = 40
 
 
 def block_starts(text: str) -> list[int]:
-    """Return the characters at which a new block begins: after a blank line, at and after headings, at list items.
+    """Return the characters at which a new block begins.
+
+    After a blank line, at and after headings, at list items.
 
     A heading is a line that begins with ``#`` or has a line of ``===`` or ``---`` under it.
     """
@@ -99,7 +101,10 @@ def _unspaced(code: int) -> bool:
 
 
 def _stops(text: str, start: int, end: int) -> bool:
-    """Whether the span ends with a full stop that is none of an abbreviation: five letters or a figure before it."""
+    """Whether the span ends with a full stop that is none of an abbreviation.
+
+    Five letters or a figure before it.
+    """
     if text[end - 1] == "。":
         return True
     word = text[max(start, end - 6) : end - 1]

@@ -40,14 +40,14 @@ def log_softmax(x: Floats) -> NDArray[np.float64]:
 
 
 def sigmoid(x: Floats) -> NDArray[np.float64]:
-    """The logistic function, safe for large values."""
+    """Return the logistic function, safe for large values."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(x, dtype=np.float64))), dtype=np.float64)
 
 
 def best_spans(
     start: Floats, end: Floats, segments: Sequence[tuple[int, int]], *, longest: int = 30, count: int = 8
 ) -> list[tuple[float, int, int, int]]:
-    """The best spans inside the segments, as (log probability, first, last, segment), best first.
+    """Return the best spans inside the segments, as (log probability, first, last, segment), best first.
 
     ``start`` and ``end`` are log probabilities over all tokens; a span never leaves its segment.
     """

@@ -1,8 +1,9 @@
 """How much of each unit the support encoder reads: the sentences that share most with the question.
 
-A network's time grows with the tokens that it reads, and in a passage of a handbook the sentence that matters stands
-anywhere. On gold passages of document questions (120 tokens on average) the first 72 tokens hold the quoted evidence in
-61 of 100 cases, 72 tokens chosen here in 82; of 96 tokens it is 76 and 90. The same code runs in training.
+A network's time grows with the tokens that it reads, and in a passage of a handbook the sentence that matters
+stands anywhere. On gold passages of document questions (120 tokens on average) the first 72 tokens hold the
+quoted evidence in 61 of 100 cases, 72 tokens chosen here in 82; of 96 tokens it is 76 and 90. The same code
+runs in training.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Body:
 class Reading:
     """How many tokens are read of a pool.
 
-    ``average`` tokens for each unit and title together, in a pool of fewer than ``few`` units as many as ``few`` would
-    get; ``longest`` of one unit at most; ``most`` of the whole pool, however many units it has.
+    ``average`` tokens for each unit and title together, in a pool of fewer than ``few`` units as many as
+    ``few`` would get; ``longest`` of one unit at most; ``most`` of the whole pool, however many units it has.
     """
 
     average: int = 80
@@ -109,7 +110,8 @@ def pool_units(
 ) -> tuple[list[TokenUnit], list[int]]:
     """Return a pool as the network reads it, and the place of each unit in the caller's order.
 
-    A unit's judgement must not depend on its rank: the pool is read in the order of its titles, positions and tokens.
+    A unit's judgement must not depend on its rank: the pool is read in the order of its titles, positions and
+    tokens.
     """
     shown = [list(title[:TITLE_CAP]) for title in titles]
     cap = reading.cap([len(body.ids) for body in bodies], [len(title) for title in shown])

@@ -1,7 +1,7 @@
 """The shipped weights: found in the package ``pagerag_models``, checked by hash, opened by onnxruntime.
 
-A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``. The
-files of the installed package must also be those of ``released.py``. Nothing is unpickled and nothing is
+A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``.
+The files of the installed package must also be those of ``released.py``. Nothing is unpickled and nothing is
 fetched.
 """
 
@@ -63,7 +63,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check_released(folder: Path, name: str, found: str) -> None:
-    """Refuse a file of the installed package that is not the released one; other folders are their owner's."""
+    """Refuse a file of the installed package that is not the released one; leave other folders alone."""
     if folder == package_folder() and found != RELEASED.get(name):
         raise WeightsError(
             f"{folder / name} has sha256 {found}, which this version of pagerag does not know; install the "

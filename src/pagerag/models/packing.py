@@ -24,8 +24,8 @@ LIMIT = 1024
 class Frame:
     """How much an encoder reads together.
 
-    ``limit`` tokens in one pass. Where ``block`` is set, the first layers read the units in blocks of about so
-    many tokens, each block with the question; the others read everything.
+    ``limit`` tokens in one pass. Where ``block`` is set, the first layers read the units in blocks of about
+    so many tokens, each block with the question; the others read everything.
     """
 
     limit: int = LIMIT

@@ -18,16 +18,16 @@ from pagerag.units import Candidate
 __all__ = ["PoolSupport"]
 
 CHARACTERS = 20_000
-"""Characters of a unit that are looked at; what follows is not read, so that a book costs no more than a chapter."""
+"""Characters of a unit that are looked at: a book costs no more than a chapter."""
 
 
 class PoolSupport:
     """Probabilities that each unit supports the answer, and that it holds the answer.
 
-    The units are read together, so a unit may be judged by what another one says. Of a long unit the sentences are
-    read that share most with the question (``models.excerpts``), so that the time depends on the number of units and
-    not on their length. A pool that does not fit one window is read in several. An empty pool gives an array of no
-    rows.
+    The units are read together, so a unit may be judged by what another one says. Of a long unit the
+    sentences are read that share most with the question (``models.excerpts``), so that the time depends on
+    the number of units and not on their length. A pool that does not fit one window is read in several. An
+    empty pool gives an array of no rows.
 
     >>> support = PoolSupport()                                   # doctest: +SKIP
     >>> support.support(question, pool.candidates)[:, 0].argmax() # doctest: +SKIP

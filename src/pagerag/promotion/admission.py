@@ -3,7 +3,8 @@
 The paper's pool is twenty units. A pool of hundreds is mostly units that nobody would miss; letting them in
 shifts every measure that is taken over the pool (idf, ranks, hubs) and costs time. So at most ``WIDTH`` +
 ``REACH`` units take part: the ``WIDTH`` best by the retriever's order, then those that the best of them name,
-or that have about as many of the question's words as the pool's best usually do. All others are ranked behind.
+or that have about as many of the question's words as the pool's best usually do. All others are ranked
+behind.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _READ = 20_000  # characters of a unit that are searched for the question's word
 
 
 def admit_best(retrieved: NDArray[np.float32], statements: Statements) -> list[int]:
-    """Return the ``WIDTH`` best units by the retriever, in pool order; of units that say the same the best one."""
+    """Return the ``WIDTH`` best units by the retriever, in pool order.
+
+    Of units that say the same the best one.
+    """
     found: list[int] = []
     for place in np.argsort(-retrieved, kind="stable").tolist():
         if statements.first(place) == place:
@@ -46,8 +50,11 @@ def admit_reached(
     analyses: Sequence[Analysis],
     statements: Statements,
 ) -> list[int]:
-    """Return up to ``REACH`` more units, in pool order: those that units of ``best`` name, or that have as many of the
-    question's words; ``analyses`` are those of ``best``."""
+    """Return up to ``REACH`` more units, in pool order.
+
+    Those that units of ``best`` name, or that have as many of the question's words; ``analyses`` are those of
+    ``best``.
+    """
     if len(pool) <= len(best):
         return []
     inside = set(best)
@@ -73,7 +80,10 @@ def admit_reached(
 
 
 def anchored(retrieved: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The retriever's scores with the ``WIDTH``-th best at 0: in a larger pool they stay what they were."""
+    """Return the retriever's scores with the ``WIDTH``-th best at 0.
+
+    In a larger pool they stay what they were.
+    """
     if len(retrieved) <= WIDTH:
         return retrieved
     floor = float(np.partition(retrieved, -WIDTH)[-WIDTH])

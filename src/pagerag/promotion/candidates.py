@@ -300,7 +300,8 @@ def _check_vectors(candidates: Sequence[Candidate]) -> None:
         vector = as_vector(candidate.vector)
         if vector is None:
             raise CandidateError(
-                f"candidate {shown(candidate.id)}: vector must be one row of finite numbers, none beyond ±1e12",
+                f"candidate {shown(candidate.id)}: "
+                "vector must be one row of finite numbers, none beyond ±1e12",
                 item=candidate.id,
             )
         if size is not None and len(vector) != size:

@@ -1,7 +1,7 @@
 """What each size of the core would be worth: one row per prefix of the ranking, judged by trees.
 
-The expected F1 of ``setsize.py`` takes units as independent; but the second of two linked units is worth more,
-a long question has more hops, and a ranking that falls off a cliff ends there. These rows say so.
+The expected F1 of ``setsize.py`` takes units as independent; but the second of two linked units is worth
+more, a long question has more hops, and a ranking that falls off a cliff ends there. These rows say so.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LARGEST = 5
 _RANKED = 7
 
 SIZE: tuple[str, ...] = (
-    "size", "expected_f1", *(f"p{n}" for n in range(1, _RANKED + 1)), "p_last", "p_next", "p_after", "kept", "total",
-    "rest", "fall", "linked", "named", "documents", "next_linked", "next_named", *OF_QUESTION,
+    "size", "expected_f1", *(f"p{n}" for n in range(1, _RANKED + 1)), "p_last", "p_next", "p_after", "kept",
+    "total", "rest", "fall", "linked", "named", "documents", "next_linked", "next_named", *OF_QUESTION,
 )  # fmt: skip
 """What the worth of a prefix is read from."""
 
 
 def best_size(worth: NDArray[Any], expected: Sequence[float]) -> int:
-    """The size of highest worth; past those that were learned, the one of highest expected F1."""
+    """Return the size of highest worth; past those that were learned, the one of highest expected F1."""
     size = 1 + int(worth.argmax())
     if size == LARGEST < len(expected):
         return max(size, 1 + max(range(len(expected)), key=lambda place: (expected[place], -place)))
@@ -38,7 +38,10 @@ def best_size(worth: NDArray[Any], expected: Sequence[float]) -> int:
 def size_rows(
     view: View, ranked: Sequence[int], p: Sequence[float], expected: Sequence[float], asked: NDArray[Any]
 ) -> NDArray[np.float32]:
-    """A row for each of the first ``len(expected)`` prefixes of ``ranked``, rows of the view by falling ``p``.
+    """Return a row for each of the first ``len(expected)`` prefixes of ``ranked``.
+
+    ``ranked`` holds rows of the view by falling ``p``.
+
 
     ``expected`` has the prefixes' expected F1, ``asked`` the features of the question.
     """

@@ -15,7 +15,7 @@ Floats = NDArray[Any]
 
 
 def best_of_unit(values: Floats, unit: NDArray[np.int64], units: int, empty: float = 0.0) -> Floats:
-    """The maximum of ``values`` over the sentences of each unit."""
+    """Return the maximum of ``values`` over the sentences of each unit."""
     best = np.full(units, -np.inf, dtype=np.float32)
     np.maximum.at(best, unit, values.astype(np.float32))
     return np.where(np.isfinite(best), best, empty).astype(np.float32)

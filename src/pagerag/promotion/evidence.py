@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -14,47 +13,15 @@ from pagerag.promotion import score
 from pagerag.promotion.graph import Links, build_links
 from pagerag.promotion.paths import Paths, expand_paths
 from pagerag.promotion.reading import Reading
+from pagerag.promotion.signals import Signals
 from pagerag.promotion.weights import Weights
-from pagerag.units import Candidate, Mode
+from pagerag.units import Mode
 
-__all__ = ["Evidence", "Signals", "retrieved_scores"]
+__all__ = ["Evidence"]
 
 _PLACED = re.compile(r"\b(?:in|at|near|from|of) (?=[^\W\d_a-z])")
 
 Floats = NDArray[np.float32]
-
-
-def retrieved_scores(candidates: Sequence[Candidate]) -> Floats:
-    """The retriever's own scores in [0, 1], per pool: min-max where scores are given, else by place.
-
-    Scores of different retrievers are never compared: only the order and the gaps within this pool count.
-    A candidate without a score, among others that have one, counts as the lowest.
-    """
-    given = [candidate.score for candidate in candidates]
-    known = [value for value in given if value is not None]
-    n = len(given)
-    if not known:
-        return np.linspace(1.0, 0.0, n, dtype=np.float32) if n > 1 else np.ones(1, dtype=np.float32)
-    low, high = min(known), max(known)
-    gap = float(high) - float(low)
-    if not gap > 0.0:
-        return np.array([0.5 if value is None else 1.0 for value in given], dtype=np.float32)
-    if not np.isfinite(gap):  # scores near both ends of the floating-point range: halve before subtracting
-        return np.array(
-            [0.0 if v is None else (v / 2 - low / 2) / (high / 2 - low / 2) for v in given], dtype=np.float32
-        )
-    return np.array([0.0 if v is None else (v - low) / gap for v in given], dtype=np.float32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Signals:
-    """Per-candidate signals from outside the text. None where the caller gave none."""
-
-    retrieved: Floats  # in [0, 1]; 0 is the last of the units that take part by the retriever's word
-    overall: Floats  # in [0, 1] over the whole pool
-    similarity: Floats | None = None  # cosine of the question's vector and the unit's
-    vectors: Floats | None = None  # the units' vectors, of length one
-    support: Floats | None = None  # a support encoder's signals, one row per unit
 
 
 class Evidence:
@@ -69,7 +36,7 @@ class Evidence:
         self.links: Links = build_links(reading, weights, paragraph=self.paragraph)
 
     def nodes_of(self, units: Iterable[int]) -> list[int]:
-        """The sentences of these candidates, in order."""
+        """Return the sentences of these candidates, in order."""
         inside = set(units)
         return [node for node, unit in enumerate(self.reading.unit.tolist()) if unit in inside]
 
@@ -118,20 +85,22 @@ class Evidence:
 
     @cached_property
     def signalled(self) -> Floats:
-        """n x R: which of the question's relations each sentence signals."""
+        """Which of the question's relations each sentence signals: n x R."""
         asked = self.reading.question.relations
         bits = np.array([1 << bit for bit in range(asked.bit_length()) if asked >> bit & 1], dtype=np.int64)
         return (self.reading.relations[:, None] & bits > 0).astype(np.float32)
 
     @cached_property
     def other_cues(self) -> Floats:
-        """Relation cues of the sentence that the question does not ask for: the director, not the composer."""
+        """Relation cues of the sentence that the question does not ask for (director, not composer)."""
         return _bits(self.reading.relations & ~self.reading.question.relations)
 
     @cached_property
     def steps(self) -> NDArray[np.bool_]:
-        """2 x n: whether the sentence signals the relation said of the question's names, and the one asked
-        for in the end."""
+        """Whether the sentence signals each of two relations of the question: 2 x n.
+
+        The first is said of the question's names, the second is asked for in the end.
+        """
         asked = self.reading.question
         return np.asarray((self.reading.relations & np.array([[asked.near], [asked.target]])) > 0)
 
@@ -162,8 +131,11 @@ class Evidence:
 
     @cached_property
     def answer_kind(self) -> NDArray[np.bool_]:
-        """Whether the sentence holds something of the kind asked for that the question does not name; of a
-        comparison, something of the kind that is weighed (a whole document has a date anyway, and is not asked)."""
+        """Whether the sentence holds something of the kind asked for that the question does not name.
+
+        Of a comparison, something of the kind that is weighed (a whole document has a date anyway, and is not
+        asked).
+        """
         reading = self.reading
         asked = reading.question
         kind = (asked.weighed if self.mode != "document" else "") or asked.answer

@@ -12,8 +12,10 @@ _MOST = 10
 
 
 def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) -> list[float]:
-    """The distribution of how many of these units support (Poisson binomial, cut off at ``_MOST``), added to
-    the one in ``start``."""
+    """Return the distribution of how many of these units support, added to the one in ``start``.
+
+    It is a Poisson binomial, cut off at ``_MOST``.
+    """
     weights = list(start)
     for p in probabilities:
         weights = _with(weights, p)
@@ -21,7 +23,7 @@ def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) 
 
 
 def _with(weights: list[float], p: float) -> list[float]:
-    """The distribution with one unit more."""
+    """Return the distribution with one unit more."""
     rest = 1.0 - p
     grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
     if len(weights) <= _MOST:
@@ -40,7 +42,7 @@ def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
 
 
 def prefix_values(ordered: Sequence[float], left: Sequence[float]) -> list[float]:
-    """The expected F1 of keeping the first one, two, ... of ``ordered``; ``left`` is never kept."""
+    """Return the expected F1 of keeping the first one, two, ... of ``ordered``; ``left`` is never kept."""
     outside = [gold_count(left)]
     for p in reversed(ordered):
         outside.append(_with(outside[-1], p))

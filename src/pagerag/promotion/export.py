@@ -169,7 +169,7 @@ class Graph:
         return "\n".join([*lines, "  </graph>", "</graphml>"]) + "\n"
 
     def to_networkx(self) -> Any:
-        """A ``networkx.MultiGraph`` with the same attributes."""
+        """Return a ``networkx.MultiGraph`` with the same attributes."""
         networkx = need("networkx", "networkx", "networkx", "the graph as a NetworkX object")
         graph = networkx.MultiGraph()
         for node in self.nodes:
@@ -184,7 +184,7 @@ class Graph:
 def _anchor(
     kind: str, start: str, end: str, source: str, sentence: str, trigger: str | None
 ) -> dict[str, Any]:
-    """contains and mention edges anchor a sentence to its source and its names; their confidence is 1."""
+    """Contains and mention edges anchor a sentence to its source and its names; their confidence is 1."""
     return {
         "kind": kind, "from": start, "to": end, "src": [source], "sent": [sentence],
         "trig": [trigger] if trigger else [], "conf": 1.0, "div": 0.0, "spec": 0.0, "hub": 0.0,

@@ -38,8 +38,8 @@ FEATURES: tuple[str, ...] = (
     # the retriever
     "ret", "ret_rank", "sim_seed",
     # question words and names
-    "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share", "literal_share",
-    "titled", "title_share", "cues", "other_cues", "cue_near", "cue_target", "slot",
+    "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "cover_rank", "asked_share",
+    "literal_share", "titled", "title_share", "cues", "other_cues", "cue_near", "cue_target", "slot",
     # the sentence
     "size", "place", "pronoun", "answer_kind", "names", "new_names",
     # its document
@@ -48,15 +48,15 @@ FEATURES: tuple[str, ...] = (
     "in_best", "in_anchored", "in_count", "out_best", "out_titled", "out_count", "in_cued", "out_cued",
     "in_near", "bridge_in", "bridge_both",
     # links
-    "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "adjacent", "pair_cover",
-    "pair_stem_link", "pair_cues_link", "cover_gain", "redundant",
+    "link_best", "link_unasked", "link_anchor", "link_spec", "link_hub", "link_noise", "adjacent",
+    "pair_cover", "pair_stem_link", "pair_cues_link", "cover_gain", "redundant",
     # paths
     "path1", "path2", "path3", "path_best", "path_rank",
     # the unit as a whole
     *WHOLE, "sim", "same_title", "ret_gap",
     # the question and the pool
-    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_asks", "q_nested", "pool_size",
-    "pool_titled", "pool_documents", "pool_best", "pool_unknown", "pool_sim",
+    "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_asks", "q_nested",
+    "pool_size", "pool_titled", "pool_documents", "pool_best", "pool_unknown", "pool_sim",
 )  # fmt: skip
 
 _OF_UNIT = FEATURES.index(WHOLE[0])
@@ -66,18 +66,18 @@ OF_QUESTION = FEATURES[_OF_QUESTION:]
 _ASKS = ("claim", "yes-no", "who", "when", "where", "how-many", "which", "what", "how", "why", "list")
 _PIECE = 6  # a later piece of a document lies so many sentences further on
 _LARGEST = (
-    "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked", "link_anchor",
-    "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",
+    "doc_ret", "doc_cover", "in_best", "in_anchored", "in_cued", "in_near", "out_best", "link_unasked",
+    "link_anchor", "adjacent", "redundant", "pair_cover", "pair_stem_link", "pair_cues_link",
 )  # fmt: skip
 _NO_PATH = -2.0  # below any path's distance from the best
 _NO_VECTOR = -2.0  # below any cosine
 
 ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "sim_seed", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link", "cover_rank",
-        "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues", "cue_near",
-        "cue_target", "slot", "doc_cover",
-        "rank_in_doc_cover", "pair_cover", "pair_cues_link", "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked",
+        "sim_seed", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link",
+        "cover_rank", "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues",
+        "cue_near", "cue_target", "slot", "doc_cover", "rank_in_doc_cover", "pair_cover", "pair_cues_link",
+        "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked",
     ),
     "provenance_reliability": (
         "doc_size", "doc_rank", "doc_mass", "in_count", "out_count", "link_best",
@@ -86,7 +86,9 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
         "link_spec", "link_hub", "link_unasked", "link_anchor", "bridge_in", "bridge_both", "in_best",
         "in_anchored", "out_best", "out_titled", "in_cued", "in_near", "out_cued",
     ),
-    "path_quality": ("link_noise", "path1", "path2", "path3", "path_best", "path_rank", "redundant", "adjacent"),
+    "path_quality": (
+        "link_noise", "path1", "path2", "path3", "path_best", "path_rank", "redundant", "adjacent",
+    ),
 }  # fmt: skip
 """The learned scorer's features by the feature groups of Appendix B."""
 
@@ -99,7 +101,7 @@ def _rank(values: Floats) -> Floats:
 
 
 def _beside(*values: Floats) -> Floats:
-    """What the sentences give, laid beside each other: n x values x 1."""
+    """Return what the sentences give, laid beside each other: n x values x 1."""
     return np.array(values).T[:, :, None]
 
 
@@ -152,8 +154,8 @@ def node_features(evidence: Evidence) -> Floats:
         "doc_mass": base @ same,
     }
     # Most features are the best value among the sentences that stand in some relation to this one: one square
-    # each, [i, j] what i gives to j, and the maximum over i of all of them at once. The squares lie beside each
-    # other, [i, square, j], so that the maximum is taken of long rows.
+    # each, [i, j] what i gives to j, and the maximum over i of all of them at once. The squares lie beside
+    # each other, [i, square, j], so that the maximum is taken of long rows.
     squares = np.empty((n, len(_LARGEST), n), dtype=np.float32)
     np.multiply(same[:, None], _beside(ret, cover), out=squares[:, :2])
     _mention_features(table, squares[:, 2:7], evidence, base, anchored)
@@ -191,7 +193,7 @@ def _of_units(evidence: Evidence) -> Floats:
 
 
 def _of_question(evidence: Evidence) -> Floats:
-    """What is the same for every unit: the question's form, and what kind of pool this is."""
+    """Return what is the same for every unit: the question's form, and what kind of pool this is."""
     r, question, similarity = evidence.reading, evidence.reading.question, evidence.signals.similarity
     form = question.form
     tokens = tuple(dict.fromkeys(question.tokens))
@@ -259,7 +261,7 @@ def _mention_features(
 def _link_features(
     table: dict[str, Floats], squares: Floats, evidence: Evidence, base: Floats, anchored: Floats
 ) -> None:
-    """The best links of each sentence. Links are symmetric, so the maximum is taken down the columns."""
+    """Return the best links of each sentence; links are symmetric, so maxima are taken down the columns."""
     links = evidence.links
     n = len(base)
     value = np.where(links.cross, links.score, -1.0)
@@ -347,8 +349,11 @@ AGGREGATED = (
 
 
 def unit_features(evidence: Evidence) -> Floats:
-    """One row per unit that takes part: its sentence's own, or in document mode the best and the mean of its
-    sentences with what only the whole unit tells (A.6)."""
+    """Return one row per unit that takes part.
+
+    It is its sentence's own, or in document mode the best and the mean of its sentences with what only the
+    whole unit tells (A.6).
+    """
     nodes = node_features(evidence)
     r = evidence.reading
     whole, asked = _of_units(evidence), _of_question(evidence)
@@ -381,13 +386,13 @@ def unit_features(evidence: Evidence) -> Floats:
 
 
 SECOND: tuple[str, ...] = (
-    "p", "p_rank", "p_top", "p_sum", "p_other_doc", "p_same_doc", "p_before", "p_after", "p_linked", "p_in", "p_out",
-    "p_unasked", "p_doc", "p_doc_rank", "p_doc_sum", "p_second_doc", "p_gap",
+    "p", "p_rank", "p_top", "p_sum", "p_other_doc", "p_same_doc", "p_before", "p_after", "p_linked", "p_in",
+    "p_out", "p_unasked", "p_doc", "p_doc_rank", "p_doc_sum", "p_second_doc", "p_gap",
 )  # fmt: skip
 
 
 def second_features(view: View, p: Floats) -> Floats:
-    """What the first round's scores of the other units say about each: the set, not the unit alone."""
+    """Return what the first round's scores of the other units say about each: the set, not the unit alone."""
     n = len(p)
     document = view.document
     same = document[:, None] == document

@@ -58,22 +58,22 @@ class Links:
 
     @cached_property
     def triggers(self) -> Square:
-        """|T_e|"""
+        """Number of triggers of each edge: |T_e|."""
         return _square(self.layers, "triggers", len(self.kind))
 
     @cached_property
     def conf(self) -> Square:
-        """conf(e)"""
+        """Confidence of each edge: conf(e)."""
         return _square(self.layers, "conf", len(self.kind))
 
     @cached_property
     def div(self) -> Square:
-        """div(e)"""
+        """Diversity of sources of each edge: div(e)."""
         return _square(self.layers, "div", len(self.kind))
 
     @cached_property
     def reliability(self) -> Square:
-        """reliability(e)"""
+        """Reliability of each edge: reliability(e)."""
         return _square(self.layers, "reliability", len(self.kind))
 
     @cached_property
@@ -170,8 +170,9 @@ def _rarest(n: int) -> float:
 
 
 def _trigger_sums(reading: Reading, rarity: Floats, df: Floats, same: Square) -> NDArray[np.float32]:
-    """Σ over T_e = Ent(s_i) ∩ Ent(s_j) of 1, idf(t), df(t) and [the question names t]; 4 x n x n, the last
-    three with meaning only where there is a trigger.
+    """Return Σ over T_e = Ent(s_i) ∩ Ent(s_j) of 1, idf(t), df(t) and [the question names t]: 4 x n x n.
+
+    The last three have meaning only where there is a trigger.
 
     Sentences of one document all have its title; that says only that they are of one document, so it is
     not a trigger between them.
@@ -228,14 +229,14 @@ def _lay_adjacent(
     kind.ravel()[near] = ADJACENT
     best.ravel()[near] = value[chosen]
     fields = {
-        "conf": 1.0, "div": 0.0, "spec": w.adj_spec, "hub": w.adj_hub, "noise": w.adj_noise, "reliability": reliable,
-        "triggers": 0.0, "asked": False, "names": False,
+        "conf": 1.0, "div": 0.0, "spec": w.adj_spec, "hub": w.adj_hub, "noise": w.adj_noise,
+        "reliability": reliable, "triggers": 0.0, "asked": False, "names": False,
     }  # fmt: skip
     layers.append((near, fields))
 
 
 def _neighbours(reading: Reading) -> NDArray[np.bool_]:
-    """Tell which sentences follow each other, the last of a piece and the first of the next piece included."""
+    """Tell which sentences follow each other, across the border of two pieces of a document too."""
     place, first = reading.place, reading.sentence == 0
     apart = place[:, None] - place
     near: NDArray[np.bool_] = np.abs(apart) == 1
@@ -255,8 +256,10 @@ def _lay_relations(
     best: Square,
     layers: list[Layer],
 ) -> dict[tuple[int, int], int]:
-    """A given relation links each sentence that states it with the sentences elsewhere that have one of its
-    ends; conf(e) is the relation's own."""
+    """Link each sentence that states a given relation with those elsewhere that have one of its ends.
+
+    conf(e) is the relation's own.
+    """
     made: dict[tuple[int, int], int] = {}
     n = len(reading)
     for index, (head, tail, relation, nodes) in enumerate(reading.stated):

@@ -1,9 +1,9 @@
 """The learned strategy: a small model over the paper's own features, and one of the set's size.
 
-Two rounds of boosted trees. The first judges each unit by its features; the second sees what the first
-said of the others, so that it judges a unit as part of a set: linked to a likely one, second sentence of
-a likely document, one of two things to compare. A third tells what F1 each prefix of the ranking would have,
-its expected F1 among what it reads; the best is the core. Trained by ``pagerag tune`` on train files; stored as
+Two rounds of boosted trees. The first judges each unit by its features; the second sees what the first said
+of the others, so that it judges a unit as part of a set: linked to a likely one, second sentence of a likely
+document, one of two things to compare. A third tells what F1 each prefix of the ranking would have, its
+expected F1 among what it reads; the best is the core. Trained by ``pagerag tune`` on train files; stored as
 arrays, evaluated with NumPy.
 """
 
@@ -58,22 +58,24 @@ _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have
 Floats = NDArray[np.float32]
 
 _TOP = 5
-_TOLD = ("w_rare", "w_rare_best", "w_bm25", "w_run", "w_pairs", "w_stem", "sim", "answer_kind", "titled", "asked_share",
-         "cues", "path_best", "ret")  # fmt: skip
+_TOLD = (
+    "w_rare", "w_rare_best", "w_bm25", "w_run", "w_pairs", "w_stem", "sim", "answer_kind", "titled",
+    "asked_share", "cues", "path_best", "ret",
+)  # fmt: skip
 _SIGNALS = 2  # a support encoder's signals that the verdict reads: support and bearing
 
 SUFFICIENCY: tuple[str, ...] = (
-    "expected_f1", *(f"p{n}" for n in range(1, _TOP + 1)), "p_sum", "core", "p_min_core", "p_next", "gap", "doc1", "doc2",
-    "doc3", "core_docs", "linked", "named", "cover_core", "cover_top", "cover_pool", *(f"core_{name}" for name in _TOLD),
-    *(f"best_{name}" for name in _TOLD), *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2",
-    *OF_QUESTION,
+    "expected_f1", *(f"p{n}" for n in range(1, _TOP + 1)), "p_sum", "core", "p_min_core", "p_next", "gap",
+    "doc1", "doc2", "doc3", "core_docs", "linked", "named", "cover_core", "cover_top", "cover_pool",
+    *(f"core_{name}" for name in _TOLD), *(f"best_{name}" for name in _TOLD),
+    *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2", *OF_QUESTION,
 )  # fmt: skip
 """What the verdict on sufficiency is read from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedModel:
-    """Trees for the two rounds, the ranking, the set's size and sufficiency, with the names of what they read."""
+    """Trees for the two rounds, the ranking, the set's size and sufficiency; names of what they read."""
 
     features: tuple[str, ...]
     signals: tuple[str, ...]
@@ -117,13 +119,14 @@ class LearnedModel:
 
     @classmethod
     def load(cls, path: Path) -> LearnedModel:
-        """Read a model; one of another format, or with other features than this version computes, is refused."""
+        """Read a model; refuse one of another format or with features that this version does not compute."""
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 header = json.loads(arrays["header"].tobytes().decode("utf-8"))
                 if header.get("format") != FORMAT:
                     raise WeightsError(
-                        f"{path} has model format {header.get('format')}, not {FORMAT}; run pagerag tune again"
+                        f"{path} has model format {header.get('format')}, not {FORMAT}; "
+                        "run pagerag tune again"
                     )
                 model = cls(
                     features=tuple(header["features"]),
@@ -153,7 +156,7 @@ class LearnedModel:
 
     @classmethod
     def shipped(cls, mode: Mode, *, support: bool = False) -> LearnedModel | None:
-        """The model that comes with the package for ``mode``, or None where there is none."""
+        """Return the model that comes with the package for ``mode``, or None where there is none."""
         return _shipped(mode, support)
 
 
@@ -194,7 +197,7 @@ class LearnedStrategy:
         )
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
-        """Return every candidate's probability, the set worth most, and the probability that the evidence suffices."""
+        """Return each candidate's probability, the set worth most, and how likely the evidence suffices."""
         view = unit_view(evidence)
         table, rows = self._scores(evidence, view)
         asked = table[0, len(self.model.features) - len(OF_QUESTION) : len(self.model.features)]
@@ -243,8 +246,7 @@ class LearnedStrategy:
         return table, _sigmoid_all(self.model.second.log_odds(both))
 
     def _core(self, standing: Standing, ranked: Sequence[int], fits: Fits) -> tuple[tuple[int, ...], float]:
-        """Return, of the sets made of the first units of the ranking that fit, the one worth most, with its expected
-        F1."""
+        """Return the set worth most of those made of the ranking's first units that fit; its expected F1."""
         p, unit = standing.p.tolist(), standing.view.unit.tolist()
         chosen: list[int] = []
         taken: set[int] = set()
@@ -265,8 +267,10 @@ class LearnedStrategy:
 
 
 def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
-    """Return rows x question words, twice: each word's share of the question's weight where the unit holds it, and
-    where its title does, else 0."""
+    """Return rows x question words, twice.
+
+    Each word's share of the question's weight where the unit holds it, and where its title does, else 0.
+    """
     reading = evidence.reading
     rare = rarity(tuple(dict.fromkeys(reading.question.tokens)))
     share = rare / max(float(rare.sum()), 1e-6)
@@ -347,8 +351,11 @@ def sufficiency_row(
 def order_of_argument(
     evidence: Evidence, view: View, scores: Floats, core: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The core in reading order: it opens with what the question names, and each next unit is one that
-    the last ones lead to, document by document."""
+    """Return the core in reading order.
+
+    It opens with what the question names, and each next unit is one that the last ones lead to, document by
+    document.
+    """
     if len(core) < 2:
         return core
     reading = evidence.reading

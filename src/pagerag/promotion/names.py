@@ -28,8 +28,11 @@ Bools = NDArray[np.bool_]
 
 
 class Names:
-    """The entities of the pool, resolved within it. Only those that can link or anchor get a column, in the order
-    in which they are first named, titles before all others: most names of a pool occur once."""
+    """The entities of the pool, resolved within it.
+
+    Only those that can link or anchor get a column, in the order in which they are first named, titles before
+    all others: most names of a pool occur once.
+    """
 
     explicit: Floats  # n x E: the sentence names the entity itself
     entity: Floats  # n x E: explicit, or the entity is the title of the sentence's document
@@ -77,7 +80,7 @@ class Names:
         return Gazetteer([title.key for title in self._titles], mentions, capitals)
 
     def _resolve_short(self) -> dict[str, str]:
-        """The names that the sentences' mentions stand for, where those are short for another."""
+        """Return the names that the sentences' mentions stand for, where those are short for another."""
         resolve, mentions, surfaces = self._gazetteer.resolve, self._mentions, self._surfaces
         short = self._gazetteer.short.intersection(mentions)
         whole = {key: resolve(key, surfaces[mentions.index(key)]) for key in short}
@@ -111,12 +114,12 @@ class Names:
         return [(key, surface) for _, key, surface in found]
 
     def _asked(self, asked: Question) -> set[str]:
-        """What the question may name: its own names, and any of its words in a row."""
+        """Return what the question may name: its own names, and any of its words in a row."""
         names = map(self._gazetteer.resolve, asked.entities, asked.surfaces)
         return {*names, *asked.runs}
 
     def _lay_out(self, documents: Documents, in_question: set[str], titles: int) -> None:
-        """The columns as arrays."""
+        """Return the columns as arrays."""
         column, rows = self._column, self._rows
         width = max(len(column), 1)  # where nothing links: one column that nobody has
         places = [
@@ -161,7 +164,7 @@ class Names:
         return dict(reversed(spelled))
 
     def stated(self) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
-        """The given relations whose two ends the pool names, with the nodes that state each."""
+        """Return the given relations whose two ends the pool names, with the nodes that state each."""
         found = []
         for relation, units in self._relations:
             ends = [self._column[end] for end in self._ends(relation) if end in self._column]
@@ -174,13 +177,13 @@ class Names:
         return tuple(found)
 
     def _ends(self, relation: Relation) -> list[str]:
-        """The names at the relation's two ends."""
+        """Return the names at the relation's two ends."""
         keys = ((name_key(end), end) for end in (relation.head, relation.tail))
         return [self._gazetteer.resolve(key, end) for key, end in keys if key]
 
 
 def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
-    """(node, key) of the titles of two words or more that stand in a sentence's words, whatever their case."""
+    """Return (node, key) of the titles of two words or more among a sentence's words, in any case."""
     titles: dict[str, list[Title]] = {}
     for title in documents.titles:
         if title.parts:
@@ -240,7 +243,7 @@ def _given_names(
     candidates: Sequence[Candidate],
     relations: Sequence[tuple[Relation, tuple[int, ...]]],
 ) -> dict[int, list[str]]:
-    """A backend's own entities, on the sentences of the unit that have their words (else on the first)."""
+    """Return a backend's own entities, on the unit's sentences that have their words, else on the first."""
     surfaces = {
         index: list(candidate.entities[:MAX_ENTITIES])
         for index, candidate in enumerate(candidates)

@@ -1,7 +1,8 @@
 """Find units that say the same: copies that differ in case, punctuation or a slip of the pen.
 
-Two units say the same when their words are the same but for a few that are misspellings of each other or carry no
-meaning. A differing number, name or negation is a difference of meaning: "born in 1957" does not repeat "born in 1975".
+Two units say the same when their words are the same but for a few that are misspellings of each other or
+carry no meaning. A differing number, name or negation is a difference of meaning: "born in 1957" does not
+repeat "born in 1975".
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _is_slip(word: str, others: Sequence[str]) -> bool:
 
 
 def _one_slip_apart(one: str, other: str) -> bool:
-    """Tell whether two words of four letters and more differ by one letter added, left out, changed or swapped."""
+    """Tell whether two words of four letters or more differ by one letter added, lost, changed or swapped."""
     if min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 1:
         return False
     if any(letter.isdigit() for letter in other):

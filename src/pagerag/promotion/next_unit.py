@@ -1,8 +1,9 @@
 """Rank units one after the other by what each adds to those before it.
 
-A unit's own probability says nothing of what is chosen already: the fourth paragraph of one page adds less than the
-first of another that the question also names. So the first unit is the most probable one, and each next is the one
-that most probably is evidence that the set still lacks, judged by trees over the values of ``NEXT``.
+A unit's own probability says nothing of what is chosen already: the fourth paragraph of one page adds less
+than the first of another that the question also names. So the first unit is the most probable one, and each
+next is the one that most probably is evidence that the set still lacks, judged by trees over the values of
+``NEXT``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ CONSIDERED = 16
 """The most probable units are weighed; the rest follow by their probability."""
 
 NEXT: tuple[str, ...] = (
-    "p", "p_rank", "p_left", "p_share", "step", "chosen_p", "in_document", "document_p", "gain", "gain_title", "cover_set",
-    "cover_own", "cover_title", "left_after", "linked", "named", "names", "follows", "precedes", "alike", *OF_QUESTION,
+    "p", "p_rank", "p_left", "p_share", "step", "chosen_p", "in_document", "document_p", "gain", "gain_title",
+    "cover_set", "cover_own", "cover_title", "left_after", "linked", "named", "names", "follows", "precedes",
+    "alike", *OF_QUESTION,
 )  # fmt: skip
 """What is read of a unit when others are chosen already."""
 
@@ -34,8 +36,8 @@ NEXT: tuple[str, ...] = (
 class Standing:
     """What ranking reads: the view's rows with their probabilities and the question's words that they hold.
 
-    ``cover`` and ``titles`` are rows x question words: each word's share of the question where the unit, or its title
-    alone, holds it. ``asked`` has the features of the question and the pool.
+    ``cover`` and ``titles`` are rows x question words: each word's share of the question where the unit, or
+    its title alone, holds it. ``asked`` has the features of the question and the pool.
     """
 
     view: View

@@ -64,12 +64,17 @@ class Paths:
 
     @cached_property
     def parts(self) -> Floats:
-        """One row per path: base, edges, coherence, cost, bridge, alignment, mean noise. Only selection by
-        paths and traces ask for them."""
+        """One row per path: base, edges, coherence, cost, bridge, alignment, mean noise.
+
+        Only selection by paths and traces ask for them.
+        """
         return np.stack(self.made_of, axis=1)[self.order].astype(np.float32)
 
     def best_by_length(self) -> list[float]:
-        """The best score of a path of one, two, ... sentences; that of the next shorter where there is none."""
+        """Return the best score of a path of one, two, ...
+
+        sentences; that of the next shorter where there is none.
+        """
         lengths = self.length.tolist()
         best: list[float] = []
         for units in range(1, MAX_UNITS + 1):
@@ -77,8 +82,10 @@ class Paths:
         return best
 
     def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
-        """For each node the best score of a path of each length through it (-inf: none), and the rank of
-        the best of all."""
+        """Return, per node, the best score of a path of each length through it, and the best path's rank.
+
+        Where there is no path, the score is -inf.
+        """
         # One place more than nodes takes what the unused columns hold: -1 is the last place of a row.
         best = np.full((MAX_UNITS, nodes + 1), -np.inf, dtype=np.float32)
         rank = np.full(nodes + 1, len(self), dtype=np.int64)
@@ -101,7 +108,7 @@ def expand_paths(
     max_units: int = MAX_UNITS,
     beam: int = BEAM,
 ) -> Paths:
-    """The best paths of one to ``max_units`` sentences, ranked by path(π, q).
+    """Return the best paths of one to ``max_units`` sentences, ranked by path(π, q).
 
     ``signals`` says which of the question's relations each sentence signals.
     A set of sentences is one hypothesis: of its orders the best-scored stands.
@@ -152,7 +159,9 @@ def expand_paths(
 
 
 def _codes(reading: Reading) -> NDArray[np.int64]:
-    """Each sentence as a bit of its own, so that a set is one number: there are never more than ``MAX_NODES``.
+    """Each sentence as a bit of its own, so that a set is one number.
+
+    There are never more than ``MAX_NODES``.
 
     Below it are two bits that say what a path needs to bridge: the sentence names a question entity (1),
     carries a signal of a relation that is asked for (2). Questions of other forms have no bridge.
@@ -167,13 +176,13 @@ def _codes(reading: Reading) -> NDArray[np.int64]:
 
 
 def _best(values: Floats, count: int) -> NDArray[np.int64]:
-    """The places of the ``count`` best finite values; ties at the edge go to the earlier place."""
+    """Return the places of the ``count`` best finite values; ties at the edge go to the earlier place."""
     close = (values > -np.inf).nonzero()[0]
     return close.take((-values.take(close)).argsort(kind="stable")[:count])
 
 
 def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floats, Floats]:
-    """The parts of the question (words, then relations) with their worth, and which sentence has which."""
+    """Return the question's parts (words, then relations), their worth, and which sentence has which."""
     words, relations = len(reading.idf), signals.shape[1]
     worth = np.empty(words + relations, dtype=np.float32)
     worth[:words] = score.path_alignment(reading.idf / reading.idf_total, 0.0, w)
@@ -186,8 +195,10 @@ def _question_parts(reading: Reading, signals: Floats, w: Weights) -> tuple[Floa
 
 @lru_cache(maxsize=64)
 def _lengths(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
-    """How many sentences and how many links (1 at least) each path has, where there are ``sizes`` of one, two, ...
-    sentences. Kept, because most pools fill the beam."""
+    """Return how many sentences and how many links (1 at least) each path has.
+
+    There are ``sizes`` paths of one, two, ... sentences. Kept, because most pools fill the beam.
+    """
     lengths = np.arange(1, len(sizes) + 1)
     return lengths.repeat(sizes), np.maximum(lengths - 1, 1).astype(np.float32).repeat(sizes)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from operator import gt
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
-from pagerag.promotion.admission import admit_best, admit_reached, anchored
+from pagerag.promotion.admission import admit_best, admit_reached
+from pagerag.promotion.budget import Budget, count_characters
 from pagerag.promotion.candidates import (
     as_candidates,
-    as_vector,
     budget_of,
     check_analyses,
     check_budget,
@@ -26,12 +24,13 @@ from pagerag.promotion.candidates import (
     check_relations,
     shown,
 )
-from pagerag.promotion.evidence import Evidence, Signals, retrieved_scores
+from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.features import ABLATED_FEATURES
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
 from pagerag.promotion.near_duplicates import Statements
 from pagerag.promotion.reading import read_pool
 from pagerag.promotion.result import Promotion
+from pagerag.promotion.signals import canonical_order, gather_signals, probabilities, retrieved_scores
 from pagerag.promotion.strategy import FormulaStrategy, Judgement, Strategy
 from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
@@ -39,31 +38,42 @@ from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
-__all__ = ["STRATEGIES", "Promoter", "count_characters", "promote"]
+__all__ = ["STRATEGIES", "Promoter", "promote"]
 
 STRATEGIES = ("learned", "formula")
 COMPONENTS = ("support_scoring", "minimal_selection")
 
 CandidateLike = str | Mapping[str, Any] | Candidate | Any
 """A text, a mapping with ``text``, a Candidate, or a document of LangChain, LlamaIndex or Haystack."""
+
+
+class PromoteOptions(TypedDict, total=False):
+    """The options of ``Promoter.promote`` beside question, candidates, k and mode."""
+
+    top_n: int | None
+    top_k: int | None
+    max_tokens: int | None
+    count_tokens: TokenCounter | None
+    vector: NDArray[np.floating[Any]] | Sequence[float] | None
+    relations: Iterable[Relation]
+    analyses: Sequence[Analysis | None] | None
+    strategy: str | Strategy | None
+    fill_by_score: bool
+
+
 _CHUNK = 16
 _LONGEST_QUESTION = 4_000  # characters
-
-
-def count_characters(text: str) -> int:
-    """A model-free guess at a text's tokens: a quarter of its characters, rounded up."""
-    return max(1, math.ceil(len(text) / 4))
 
 
 class Promoter:
     """Turns pools into supported contexts. Make one, keep it, share it between threads.
 
-    ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its
-    own entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default
-    the learned one, unless weights are given, which are the formula's); ``support``
-    is a model's own judgement as one more signal: a SupportEncoder, or "default" (the one of ``pagerag-models``), "auto"
-    (that one where it is installed) or "none"; ``ablate`` removes components ("support_scoring",
-    "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
+    ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its own
+    entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default the
+    learned one, unless weights are given, which are the formula's); ``support`` is a model's own judgement as
+    one more signal: a SupportEncoder, or "default" (the one of ``pagerag-models``), "auto" (that one where it
+    is installed) or "none"; ``ablate`` removes components ("support_scoring", "minimal_selection") or feature
+    groups ("query_alignment", ...), for experiments.
 
     >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
     ...     {"title": "Interstellar", "text": "Hans Zimmer composed the score of Interstellar."},
@@ -100,7 +110,7 @@ class Promoter:
             raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
 
     def weights(self, mode: Mode) -> Weights:
-        """The weights in force for ``mode``, ablations applied."""
+        """Return the weights in force for ``mode``, ablations applied."""
         chosen = self._weights
         if isinstance(chosen, Mapping):
             if mode not in chosen:
@@ -112,12 +122,13 @@ class Promoter:
         return chosen.ablate(*groups) if groups else chosen
 
     def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
-        """The strategy in force for ``mode``."""
+        """Return the strategy in force for ``mode``."""
         chosen = name if name is not None else self._strategy
         if chosen is not None and not isinstance(chosen, str):
             if not callable(getattr(chosen, "judge", None)):
                 raise InputError(
-                    f"strategy is {shown(chosen)}; it must be one of: {', '.join(STRATEGIES)}, or have judge()"
+                    f"strategy is {shown(chosen)}; "
+                    f"it must be one of: {', '.join(STRATEGIES)}, or have judge()"
                 )
             return chosen
         key = (mode, chosen)
@@ -187,14 +198,14 @@ class Promoter:
             vector = candidates.vector if vector is None else vector
             relations = (*check_relations(candidates.relations), *check_relations(relations))
         given = as_candidates(candidates)
-        order = _canonical_order(given)
+        order = canonical_order(given)
         pool = tuple(given[i] for i in order)
         if analyses is not None:
             earlier = check_analyses(analyses, len(given))
             analyses = [earlier[i] for i in order]
         judge = self.strategy(mode, strategy)
         statements = Statements(pool)
-        budget = _Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
+        budget = Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
         # what comes out is finite, as the tests check for any pool.
         with np.errstate(invalid="ignore"):
@@ -213,7 +224,7 @@ class Promoter:
         core = judgement.core
         worth = judgement.scores
         if fill_by_score:
-            worth = np.maximum(worth, _probabilities(pool))
+            worth = np.maximum(worth, probabilities(pool))
         # By worth, for those who read only the first; the core itself stays in the order of the argument.
         ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
         best_first = sorted(core, key=ranking.index)
@@ -263,7 +274,7 @@ class Promoter:
         if reached:
             readings += self._analyses(pool, reached, analyses, mode)
             units += reached
-        signals = self._signals(question, pool, vector, retrieved, units)
+        signals = gather_signals(question, pool, vector, retrieved, units, self.support)
         reading = read_pool(asked, pool, readings, units, facts, signals.retrieved)
         return Evidence(reading, signals, weights or self.weights(mode), mode)
 
@@ -273,7 +284,7 @@ class Promoter:
         candidates: Iterable[CandidateLike] | Pool,
         k: int | None = None,
         mode: Mode = "sentence",
-        **options: Any,
+        **options: Unpack[PromoteOptions],
     ) -> Promotion:
         """``promote`` in a worker thread, so that an event loop stays free."""
         import asyncio  # with the executor below a third of the package's import time, and seldom needed
@@ -286,7 +297,7 @@ class Promoter:
         workers: int | None = None,
         k: int | None = None,
         mode: Mode = "sentence",
-        **options: Any,
+        **options: Unpack[PromoteOptions],
     ) -> Iterator[Promotion]:
         """``promote`` for each pool, or (question, candidates) pair, in order.
 
@@ -317,7 +328,7 @@ class Promoter:
         analyses: Sequence[Analysis | None] | None,
         mode: Mode,
     ) -> list[Analysis]:
-        """The analyses of the pool's ``units``: the stored ones where they serve, new ones elsewhere."""
+        """Return the analyses of the pool's ``units``: stored ones where they serve, else new ones."""
         whole = mode != "document"
         analyze = self.analyzer.analyze
         if analyses is None:
@@ -335,40 +346,6 @@ class Promoter:
                 analysis if usable and analysis is not None else analyze(candidate.text, whole=whole)
             )
         return found
-
-    def _signals(
-        self,
-        question: str,
-        pool: tuple[Candidate, ...],
-        vector: NDArray[np.floating[Any]] | Sequence[float] | None,
-        retrieved: NDArray[np.float32],
-        units: Sequence[int],
-    ) -> Signals:
-        similarity = rows = None
-        if vector is not None and all(candidate.vector is not None for candidate in pool):
-            asked = as_vector(vector)
-            if asked is None:
-                raise InputError("the question's vector must be one row of finite numbers, none beyond ±1e12")
-            rows = np.stack([np.asarray(c.vector, dtype=np.float32) for c in pool])
-            if asked.shape != rows.shape[1:]:
-                raise InputError(
-                    f"the question's vector has shape {asked.shape}, the candidates' {rows.shape[1:]}; "
-                    "both must come from one encoder"
-                )
-            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-            similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
-        support = None
-        if self.support is not None:
-            taking_part = tuple([pool[place] for place in units])
-            values = np.asarray(self.support.support(question, taking_part), dtype=np.float32)
-            if values.shape != (len(units), len(self.support.signals)) or not np.isfinite(values).all():
-                raise InputError(
-                    f"support encoder {self.support.name!r} returned shape {values.shape} for {len(units)} units "
-                    f"and signals {self.support.signals}; it must be finite, one row per unit"
-                )
-            support = np.zeros((len(pool), values.shape[1]), dtype=np.float32)
-            support[list(units)] = values
-        return Signals(anchored(retrieved), retrieved, similarity, rows, support)
 
 
 def _pair(item: object) -> tuple[str, Iterable[CandidateLike] | Pool]:
@@ -388,47 +365,10 @@ def _support(choice: SupportEncoder | SupportChoice | None) -> SupportEncoder | 
         return support_named(choice)
     if not isinstance(choice, SupportEncoder):
         raise InputError(
-            f"support is {choice!r}; it must be auto, default, none, or an object with name, signals and support()"
+            f"support is {choice!r}; "
+            "it must be auto, default, none, or an object with name, signals and support()"
         )
     return choice
-
-
-class _Budget:
-    """k units, max_tokens tokens, no unit twice: hard bounds."""
-
-    def __init__(
-        self,
-        pool: tuple[Candidate, ...],
-        k: int,
-        max_tokens: int | None,
-        count: TokenCounter,
-        statements: Statements,
-    ) -> None:
-        self.k = int(k)
-        self.max_tokens = max_tokens
-        self.tokens = [_counted(count, candidate) for candidate in pool] if max_tokens is not None else []
-        self._statements = statements
-
-    def fits(self, units: set[int]) -> bool:
-        """Whether these candidates may stand together in a context."""
-        if len(units) > self.k:
-            return False
-        # Two units that say the same take one place, whatever their ids.
-        if len({self._statements.first(unit) for unit in units}) < len(units):
-            return False
-        return self.max_tokens is None or sum(self.tokens[unit] for unit in units) <= self.max_tokens
-
-    def fill(self, core: tuple[int, ...], ranking: Iterable[int]) -> list[int]:
-        """Return the first candidates of the ranking that are not in the core and still fit (A.5, the last step)."""
-        inside = set(core)
-        filled: list[int] = []
-        for index in ranking:
-            if len(inside) >= self.k:
-                break
-            if index not in inside and self.fits({*inside, index}):
-                inside.add(index)
-                filled.append(index)
-        return filled
 
 
 def _with_copies(judgement: Judgement, statements: Statements) -> Judgement:
@@ -442,49 +382,12 @@ def _with_copies(judgement: Judgement, statements: Statements) -> Judgement:
     return replace(judgement, scores=scores)
 
 
-def _probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:
-    """The candidates' scores where they are probabilities; a candidate without one counts as 0."""
-    for unit in pool:
-        if unit.score is not None and not 0.0 <= unit.score <= 1.0:
-            raise CandidateError(
-                f"candidate {unit.id!r} has score {unit.score}, which is no probability; "
-                "fill_by_score needs scores from 0 to 1, leave it out for a retriever's own scores"
-            )
-    return np.array([unit.score or 0.0 for unit in pool], dtype=np.float32)
-
-
-def _counted(count: TokenCounter, candidate: Candidate) -> int:
-    tokens = count(candidate.text)
-    if isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 0:
-        raise InputError(
-            f"count_tokens gave {tokens!r} for candidate {candidate.id!r}; it must give a number ≥ 0"
-        )
-    return int(tokens)
-
-
-def _canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:
-    """The order the pool is read in: by score where there is one, so that shuffling it changes nothing;
-    as given where there is none, because then the place is the retriever's only word."""
-    scores = [candidate.score for candidate in candidates]
-    known = [score for score in scores if score is not None]
-    if not known or (len(known) == len(scores) and all(map(gt, known, known[1:]))):
-        return list(range(len(candidates)))  # best first already, as most pools come
-
-    def key(place: int) -> tuple[bool, float, str, str, str]:
-        candidate = candidates[place]
-        missing = candidate.score is None
-        value = 0.0 if candidate.score is None else -float(candidate.score)
-        return missing, value, candidate.text, candidate.title or "", candidate.id
-
-    return sorted(range(len(candidates)), key=key)
-
-
 def _promote_batch(
     promoter: Promoter,
     batch: Sequence[tuple[str, Iterable[CandidateLike] | Pool]],
     k: int | None,
     mode: Mode,
-    options: dict[str, Any],
+    options: PromoteOptions,
 ) -> list[Promotion]:
     return [promoter.promote(question, candidates, k, mode, **options) for question, candidates in batch]
 
@@ -497,7 +400,7 @@ def promote(
     candidates: Iterable[CandidateLike] | Pool,
     k: int | None = None,
     mode: Mode = "sentence",
-    **options: Any,
+    **options: Unpack[PromoteOptions],
 ) -> Promotion:
     """Promote with the default ``Promoter``; see ``Promoter.promote`` for the options."""
     global _DEFAULT  # noqa: PLW0603  (made once; it holds no state of any question)

@@ -95,8 +95,11 @@ def read_pool(
     relations: Sequence[Relation] = (),
     prior: Floats | None = None,
 ) -> Reading:
-    """Read the pool for a question. ``units`` are the places of the candidates that take part, ``analyses``
-    theirs. ``prior`` (one value per candidate) helps to choose when there are too many sentences."""
+    """Read the pool for a question.
+
+    ``units`` are the places of the candidates that take part, ``analyses`` theirs. ``prior`` (one value per
+    candidate) helps to choose when there are too many sentences.
+    """
     documents = Documents(candidates, units)
     sentences = Sentences(analyses, documents, question_codes(asked.tokens))
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))

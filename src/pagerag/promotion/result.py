@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ from pagerag.units import Candidate, Mode, State
 __all__ = ["Promotion"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Promotion:
-    """A promoted pool. ``core`` is the minimal sufficient set in the order of the argument; ``context`` is
-    the core, then fill, never more than k; ``scores`` rank the whole pool, in pool order, in [0, 1].
+    """A promoted pool.
 
-    The graph, the paths and the explanation are drawn from the evidence when they are asked for.
+    ``core`` is the minimal sufficient set in the order of the argument; ``context`` is the core, then fill,
+    never more than k; ``scores`` rank the whole pool, in pool order, in [0, 1].
+
+    The graph and the paths are drawn from the evidence when they are first asked for, and kept.
     """
 
     question: str
@@ -37,9 +40,8 @@ class Promotion:
     order: tuple[int, ...]  # place in the evidence → place in the pool
     core_places: tuple[int, ...]
     context_places: tuple[int, ...]
-    copies: Mapping[int, int] = field(
-        default_factory=dict
-    )  # place of a copy → place of the unit that stands for it
+    # place of a copy → place of the unit that stands for it
+    copies: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def core(self) -> tuple[Candidate, ...]:
@@ -75,18 +77,18 @@ class Promotion:
         rest = [i for i in np.argsort(-self.scores, kind="stable").tolist() if i not in inside]
         return (*self.context_places, *rest)
 
-    @property
+    @cached_property
     def paths(self) -> tuple[SupportPath, ...]:
         """Ranked support paths with every feature of every edge."""
         return support_paths(self.evidence, self.judgement)
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
         """The query-local graph: document, sentence and entity nodes, five kinds of edges, m(e) on each."""
         return Graph.from_evidence(self.evidence)
 
     def why(self, place: int) -> tuple[str, ...]:
-        """The reasons that speak for the candidate at this place of the pool."""
+        """Return the reasons that speak for the candidate at this place of the pool."""
         return tuple(reasons(self.evidence, self.order.index(place), self))
 
     def explain(self) -> str:
@@ -94,5 +96,5 @@ class Promotion:
         return explain(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole trace, JSON-able, in a stable schema with a version."""
+        """Return the whole trace, JSON-able, in a stable schema with a version."""
         return trace(self)

@@ -109,12 +109,12 @@ def confidence(triggers: ArrayLike, w: Weights) -> Array:
 
 
 def diversity(sources: ArrayLike, w: Weights) -> Array:
-    """div(e) = 0 if |D_e| = 0, else min(1, ρ (|D_e| - 1)) (A.3, diversity)."""
+    """Compute div(e) = 0 if |D_e| = 0, else min(1, ρ (|D_e| - 1)) (A.3, diversity)."""
     return clamp(w.div_step * (np.asarray(sources, dtype=np.float32) - 1.0))
 
 
 def idf(df: ArrayLike, sentences: int) -> Array:
-    """idf(t) = log((1 + |S_q|) / (1 + df(t))) + 1 within the query-local graph (A.3, idf)."""
+    """Compute idf(t) = log((1 + |S_q|) / (1 + df(t))) + 1 within the query-local graph (A.3, idf)."""
     return (np.log((1.0 + sentences) / (1.0 + np.asarray(df, dtype=np.float64))) + 1.0).astype(np.float32)
 
 
@@ -128,7 +128,10 @@ def share(total: ArrayLike, triggers: ArrayLike, largest: float) -> Array:
 
 
 def noise(spec: ArrayLike, conf: ArrayLike, sources: ArrayLike, w: Weights, *, paragraph: bool) -> Array:
-    """noise(e) = Clamp(ξ_s [spec < τ_s] + ξ_c [conf < τ_c] + ξ_d [|D_e| = 1 and not paragraph]) (A.3, noise)."""
+    """Compute noise(e) (A.3, noise).
+
+    noise(e) = Clamp(ξ_s [spec < τ_s] + ξ_c [conf < τ_c] + ξ_d [|D_e| = 1 and not paragraph])
+    """
     single = np.asarray(sources) == 1
     return clamp(
         w.noise_spec * (np.asarray(spec) < w.low_spec)
@@ -138,12 +141,12 @@ def noise(spec: ArrayLike, conf: ArrayLike, sources: ArrayLike, w: Weights, *, p
 
 
 def edge_relevance(shared: ArrayLike, union: ArrayLike) -> Array:
-    """edge_rel(e, q) = Jaccard(Tok(q), Tok(prov(e) + trig(e))) (A.4, edge-relevance)."""
+    """Compute edge_rel(e, q) = Jaccard(Tok(q), Tok(prov(e) + trig(e))) (A.4, edge-relevance)."""
     return np.asarray(shared, dtype=np.float32) / np.maximum(np.asarray(union, dtype=np.float32), 1.0)
 
 
 def reliability(div: ArrayLike, conf: ArrayLike, w: Weights) -> Array:
-    """reliability(e) = Clamp(λ_d div(e) + λ_c conf(e)) (A.4, reliability)."""
+    """Compute reliability(e) = Clamp(λ_d div(e) + λ_c conf(e)) (A.4, reliability)."""
     return clamp(w.rel_div * np.asarray(div) + w.rel_conf * np.asarray(conf))
 
 
@@ -184,8 +187,10 @@ def pair_coherence(entity_jaccard: ArrayLike, lex: ArrayLike, w: Weights) -> Arr
 
 
 def coherence(pair_sum: ArrayLike, pairs: ArrayLike, *, paragraph: bool) -> Array:
-    """coh(π) = mean_i pair_coh(s_i, s_{i+1}); 0 in paragraph mode and for a single sentence, whose sum is
-    empty (A.4)."""
+    """Compute coh(π) = mean_i pair_coh(s_i, s_{i+1}).
+
+    0 in paragraph mode and for a single sentence, whose sum is empty (A.4).
+    """
     total = np.asarray(pair_sum, dtype=np.float32)
     return total * 0.0 if paragraph else total / np.maximum(np.asarray(pairs, dtype=np.float32), 1.0)
 
@@ -196,15 +201,19 @@ def length_cost(edges: int, w: Weights, *, paragraph: bool) -> float:
 
 
 def bridge_bonus(anchored: ArrayLike, signalled: ArrayLike, w: Weights) -> Array:
-    """The bounded bonus of a bridge question's path: one sentence mentions a question entity, another
-    carries a relation signal (A.4)."""
+    """Return the bounded bonus of a bridge question's path.
+
+    One sentence mentions a question entity, another carries a relation signal (A.4).
+    """
     return w.bridge * (np.asarray(anchored, dtype=bool) & np.asarray(signalled, dtype=bool)).astype(
         np.float32
     )
 
 
 def path_alignment(covered: ArrayLike, signalled: ArrayLike, w: Weights) -> Array:
-    """What the path as a whole says to the question: the share of its words, by idf, and of its relations.
+    """Return what the path as a whole says to the question.
+
+    The share of its words, by idf, and of its relations.
 
     Beyond the paper: the mean of sent_rel over a path cannot tell two sentences that complete each other
     from two that repeat each other; their union can.

@@ -67,7 +67,7 @@ def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
 
 
 def _connected(links: Links, nodes: list[int]) -> float:
-    """The share of the set's sentences that some link joins to another of them."""
+    """Return the share of the set's sentences that some link joins to another of them."""
     if len(nodes) == 1:
         return 0.4
     inside = np.maximum.reduce(links.score.take(nodes, axis=0).take(nodes, axis=1), axis=1) > -np.inf
@@ -96,9 +96,11 @@ def select_minimal(
     fits: Callable[[set[int]], bool],
     isolated: NDArray[np.bool_],
 ) -> Selection:
-    """Algorithm 1: paths in ranked order; keep one when Δsupport(π | S) > Δcost(π | S); stop when the
-    support is enough. ``fits`` says whether a set of units keeps within the reader's budget; sentences
-    that are ``isolated`` (no word in common with the question or the pool) are never selected.
+    """Run Algorithm 1.
+
+    Take paths in ranked order; keep one when Δsupport(π | S) > Δcost(π | S); stop when the support is enough.
+    ``fits`` says whether a set of units keeps within the reader's budget; sentences that are ``isolated`` (no
+    word in common with the question or the pool) are never selected.
 
     While the set is ambiguous, a path that joins what is selected and lacks no more than ``patience`` of
     utility is kept provisionally for one step; if the next kept path does not lift the support, it is
@@ -183,8 +185,11 @@ def _marginal_support(
 def _marginal_cost(
     reading: Reading, chosen: list[int], new: list[int], path: Hypothesis, w: Weights, c_aside: float
 ) -> float:
-    """Δcost(π | S): new units, words repeated from what is there, noise; in a comparison, units beside the
-    point: each thing compared needs one that tells, and nothing else does."""
+    """Compute Δcost(π | S).
+
+    It counts new units, words repeated from what is there, and noise; in a comparison also units beside the
+    point: each thing compared needs one that tells, and nothing else does.
+    """
     repeated = 0.0
     if chosen:
         overlap: NDArray[np.float32] = reading.overlap[np.ix_(new, chosen)].max(axis=1)

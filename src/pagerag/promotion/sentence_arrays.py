@@ -33,7 +33,7 @@ those that name another document, so that the work is bounded whatever the pool.
 train files 36 did as well as 240."""
 
 STRIDE = 100_000
-"""More sentences than a unit has: places of sentences in a document are the unit's place times this, plus their own."""
+"""More sentences than a unit has: a sentence's place in a document is its unit's times this, plus its own."""
 
 _LONGEST_TITLE = 300  # characters; what is longer is no title
 
@@ -117,8 +117,8 @@ class Sentences:
         self.document = np.array(documents.of).take(self.owner)
         self.sizes = list(chain.from_iterable([unit.sizes for unit in units]))
         words = np.concatenate([*[unit.words for unit in units], *[title.words for title in titles]], axis=1)
-        # [half, q, t]: the token t, or its stem (the other half), is the question's q; then t's row in a table
-        # of the sentences and the titles
+        # [half, q, t]: the token t, or its stem (the other half), is the question's q; then t's row in a
+        # table of the sentences and the titles
         hits = (words[:, None] == asked[:, :, None]).ravel().nonzero()[0]
         at, place = np.divmod(hits, max(words.shape[1], 1))
         half, column = np.divmod(at, max(asked.shape[1], 1))
@@ -137,7 +137,9 @@ class Sentences:
 def narrow(
     sentences: Sentences, analyses: Sequence[Analysis], documents: Documents, prior: Floats | None
 ) -> list[int] | None:
-    """The sentences that take part in a pool with too many: each unit's best, then the best of the rest.
+    """Return the sentences that take part in a pool with too many.
+
+    Each unit's best, then the best of the rest.
 
     A sentence counts by the question's words in it and its title, by what the retriever said of its unit
     (``prior``, one value per unit), and by whether it names another document of the pool: a bridge often has
@@ -167,7 +169,7 @@ def narrow(
 
 
 def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[int]) -> list[int]:
-    """The sentences that name the title of another document, counted through all units."""
+    """Return the sentences that name the title of another document, counted through all units."""
     keys = frozenset([title.key for title in documents.titles])
     named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
     own = [title.key for title in documents.titles]
@@ -182,8 +184,8 @@ class Rows:
     """The nodes: the sentences that take part, as arrays and lists of the same length."""
 
     __slots__ = (
-        "closes", "document", "flags", "nodes", "opens", "own", "place", "relations", "sentence", "sizes", "spans", "stem", "tokens",
-        "unit", "words",
+        "closes", "document", "flags", "nodes", "opens", "own", "place", "relations", "sentence", "sizes",
+        "spans", "stem", "tokens", "unit", "words",
     )  # fmt: skip
 
     def __init__(

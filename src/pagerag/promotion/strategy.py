@@ -39,7 +39,7 @@ class Judgement:
 
 
 def state_of(sufficiency: float, enough: float, some: float) -> State:
-    """The state is read off the sufficiency."""
+    """Return the state that a sufficiency stands for."""
     if sufficiency < some:
         return "insufficient"
     return "enough" if sufficiency >= enough else "ambiguous"
@@ -56,7 +56,9 @@ class Strategy(Protocol):
     reads: Mode | None
     weights: Weights | None
 
-    def judge(self, evidence: Evidence, fits: Fits) -> Judgement: ...
+    def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
+        """Score the units, choose the core, judge whether it suffices."""
+        ...
 
 
 class FormulaStrategy:

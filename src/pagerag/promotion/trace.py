@@ -46,7 +46,7 @@ class Edge:
     asked: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "kind": self.kind, "src": list(self.src), "sent": list(self.sent), "trig": list(self.trig),
             "conf": self.conf, "div": self.div, "spec": self.spec, "hub": self.hub, "noise": self.noise,
@@ -57,8 +57,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class SupportPath:
-    """A ranked hypothesis of support: its units in order, its score and the parts of it, its edges, and
-    what the selector decided about it."""
+    """A ranked hypothesis of support.
+
+    Its units in order, its score and the parts of it, its edges, and what the selector decided about it.
+    """
 
     rank: int
     units: tuple[Candidate, ...]
@@ -75,7 +77,7 @@ class SupportPath:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able copy."""
+        """Return a JSON-able copy."""
         return {
             "rank": self.rank, "units": [unit.id for unit in self.units], "sentences": list(self.sentences),
             "score": self.score, "sent_base": self.sent_base, "edge_sum": self.edge_sum,
@@ -86,7 +88,7 @@ class SupportPath:
 
 
 def edge_between(evidence: Evidence, i: int, j: int) -> Edge:
-    """The link between sentences ``i`` and ``j`` with its whole m(e)."""
+    """Return the link between sentences ``i`` and ``j`` with its whole m(e)."""
     reading, links = evidence.reading, evidence.links
     kind = int(links.kind[i, j])
     ends = [reading.candidates[int(reading.unit[node])] for node in (i, j)]
@@ -104,7 +106,7 @@ def edge_between(evidence: Evidence, i: int, j: int) -> Edge:
 
 
 def triggers(evidence: Evidence, i: int, j: int) -> tuple[str, ...]:
-    """The entities, or the relation, that made the link."""
+    """Return the entities, or the relation, that made the link."""
     reading, links = evidence.reading, evidence.links
     kind = int(links.kind[i, j])
     if kind == RELATION:
@@ -127,7 +129,7 @@ def sentence_id(evidence: Evidence, node: int) -> str:
 
 
 def sentence_text(evidence: Evidence, node: int) -> str:
-    """The sentence as it stands in its unit."""
+    """Return the sentence as it stands in its unit."""
     reading = evidence.reading
     start, end = reading.spans[node]
     return reading.candidates[int(reading.unit[node])].text[start:end].strip()
@@ -142,7 +144,7 @@ _LACKS = {
 
 
 def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath, ...]:
-    """The ranked paths as objects, each with the selector's verdict."""
+    """Return the ranked paths as objects, each with the selector's verdict."""
     decided = {decision.path: decision for decision in judgement.decisions}
     core = set(judgement.core)
     reading = evidence.reading
@@ -182,7 +184,7 @@ def support_paths(evidence: Evidence, judgement: Judgement) -> tuple[SupportPath
 
 
 def _lacking(evidence: Evidence, nodes: tuple[int, ...], core: set[int]) -> str:
-    """What a path that was never weighed lacks, from its own features."""
+    """Return what a path that was never weighed lacks, from its own features."""
     reading, links = evidence.reading, evidence.links
     pairs = list(pairwise(nodes))
     if any(links.hub[a, b] > 0.6 and not links.asked[a, b] for a, b in pairs):
@@ -200,9 +202,9 @@ def explain(promotion: Promotion) -> str:
     evidence = promotion.evidence
     lines = [f"Question: {promotion.question}"]
     lines.append(
-        f"State: {promotion.state} (sufficiency {promotion.sufficiency:.2f}) · {len(promotion.core_places)} of "
-        f"{len(promotion.candidates)} candidates in the core, {len(promotion.context_places)} in the context "
-        f"(k = {promotion.k}) · strategy {promotion.strategy}"
+        f"State: {promotion.state} (sufficiency {promotion.sufficiency:.2f}) · "
+        f"{len(promotion.core_places)} of {len(promotion.candidates)} candidates in the core, "
+        f"{len(promotion.context_places)} in the context (k = {promotion.k}) · strategy {promotion.strategy}"
     )
     scores = promotion.scores
     place_of = {place: inner for inner, place in enumerate(promotion.order)}
@@ -247,13 +249,14 @@ def _path_line(path: SupportPath) -> str:
     for edge, unit in zip(path.edges, path.units[1:], strict=True):
         via = ", ".join(edge.trig[:2]) or edge.kind
         steps.append(
-            f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ {unit.title or unit.id}"
+            f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ "
+            f"{unit.title or unit.id}"
         )
     return f"#{path.rank} {path.score:+.2f}  {' '.join(steps)}  ({path.reason})"
 
 
 def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
-    """The reasons that speak for a unit: question words, named entities, links into the core."""
+    """Return the reasons that speak for a unit: question words, named entities, links into the core."""
     reading = evidence.reading
     nodes = evidence.nodes_of((unit,))
     if not nodes:
@@ -279,7 +282,8 @@ def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
             via = ", ".join(edge.trig[:3]) or edge.kind
             other = reading.candidates[int(reading.unit[others[int(b)]])]
             reasons.append(
-                f"linked to {other.title or other.id} by {edge.kind}: {via} (spec {edge.spec:.2f}, hub {edge.hub:.2f})"
+                f"linked to {other.title or other.id} by {edge.kind}: {via} "
+                f"(spec {edge.spec:.2f}, hub {edge.hub:.2f})"
             )
     return reasons or ["fills the budget: no link or question word speaks for it"]
 
@@ -290,7 +294,7 @@ def _short(text: str, most: int = 160) -> str:
 
 
 def trace(promotion: Promotion) -> dict[str, Any]:
-    """The whole trace as JSON-able values."""
+    """Return the whole trace as JSON-able values."""
     scores = promotion.scores
     core = set(promotion.core_places)
     context = {place: number for number, place in enumerate(promotion.context_places, 1)}

@@ -37,8 +37,11 @@ class Trees:
         object.__setattr__(self, "_tile", self.threshold.reshape(-1, 1))
 
     def _thresholds(self, rows: int) -> NDArray[np.float32]:
-        """Every threshold ``rows`` times. Kept for the next pool, which most often has as many: two arrays of one
-        shape are compared in half the time that one and a column take."""
+        """Every threshold ``rows`` times.
+
+        Kept for the next pool, which most often has as many: two arrays of one shape are compared in half the
+        time that one and a column take.
+        """
         tile = self._tile
         if tile.shape[1] != rows:
             tile = self.threshold.reshape(-1, 1).repeat(rows, axis=1)
@@ -60,7 +63,7 @@ class Trees:
         return np.asarray(np.add.reduce(reached, axis=0) + np.float32(self.bias))
 
     def to_arrays(self, prefix: str) -> dict[str, Any]:
-        """The arrays by name, to be saved with others."""
+        """Return the arrays by name, to be saved with others."""
         return {
             f"{prefix}.feature": self.feature.astype(np.int16),
             f"{prefix}.threshold": self.threshold,

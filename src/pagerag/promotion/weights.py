@@ -114,7 +114,7 @@ class Weights:
 
     @classmethod
     def shipped(cls, mode: Mode = "sentence") -> Weights:
-        """The tuned weights for ``mode``."""
+        """Return the tuned weights for ``mode``."""
         return _shipped(mode)
 
     @classmethod
@@ -151,11 +151,11 @@ class Weights:
         return asdict(self)
 
     def but(self, **changes: float) -> Weights:
-        """A copy with some weights changed."""
+        """Return a copy with some weights changed."""
         return replace(self, **changes)
 
     def ablate(self, *groups: str) -> Weights:
-        """A copy without the signals of the named groups of the paper's Table of feature groups."""
+        """Return a copy without the signals of the named groups of the paper's Table of feature groups."""
         off: dict[str, float] = {}
         for group in groups:
             if group not in ABLATIONS:
@@ -166,8 +166,8 @@ class Weights:
 
 ABLATIONS: dict[str, tuple[str, ...]] = {
     "query_alignment": (
-        "w_lex", "w_ent", "w_ret", "w_vec", "w_sup", "alpha", "lit_cap", "rel_boost", "title_boost", "kind_boost",
-        "query_edge", "bridge", "path_cover", "path_cues", "u_cover", "u_entity",
+        "w_lex", "w_ent", "w_ret", "w_vec", "w_sup", "alpha", "lit_cap", "rel_boost", "title_boost",
+        "kind_boost", "query_edge", "bridge", "path_cover", "path_cues", "u_cover", "u_entity",
     ),
     "provenance_reliability": ("beta", "rel_div", "rel_conf", "noise_conf", "noise_div", "u_source"),
     "bridge_specificity": ("gamma", "delta", "query_hub", "noise_spec", "adj_spec", "adj_hub"),

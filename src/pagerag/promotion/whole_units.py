@@ -1,7 +1,7 @@
 """Measure each unit as a whole against the question, in ways that mean the same in every pool.
 
-The graph reads the most telling sentences of a pool; these measures read all of them. Those weighted by rarity in the
-language do not depend on the other units, so that "nothing here fits" can be seen.
+The graph reads the most telling sentences of a pool; these measures read all of them. Those weighted by
+rarity in the language do not depend on the other units, so that "nothing here fits" can be seen.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["WHOLE", "rarity", "whole_units"]
 Floats = NDArray[np.float32]
 
 WHOLE: tuple[str, ...] = (
-    "w_share", "w_rare", "w_rare_best", "w_rare_two", "w_stem", "w_best", "w_bm25", "w_bm25_rank", "w_run", "w_pairs",
-    "w_size", "w_rare_gap", "w_title_only", "w_near",
+    "w_share", "w_rare", "w_rare_best", "w_rare_two", "w_stem", "w_best", "w_bm25", "w_bm25_rank", "w_run",
+    "w_pairs", "w_size", "w_rare_gap", "w_title_only", "w_near",
 )  # fmt: skip
 """The measures of a unit, in the order of the columns that ``whole_units`` returns."""
 
@@ -37,7 +37,7 @@ def _weights() -> dict[str, float]:
 
 
 def rarity(tokens: tuple[str, ...]) -> Floats:
-    """Return -ln of the share of texts that hold each token, by a list of common words; digits count as rare."""
+    """Return -ln of the share of texts that hold each token, by a list of common words (digits are rare)."""
     known = _weights()
     return np.array([known.get(token, _RAREST) for token in tokens], dtype=np.float32)
 
@@ -45,8 +45,9 @@ def rarity(tokens: tuple[str, ...]) -> Floats:
 def whole_units(
     sentences: Sentences, tokens: tuple[str, ...], units: int
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``; which unit holds which of the
-    question's words, in its text or its title; and which title does.
+    """Return one row per unit that takes part (``units`` of them), columns ``WHOLE``.
+
+    Which unit holds which of the question's words, in its text or its title; and which title does.
 
     ``tokens`` are the question's words, each once, in the order of the columns of ``sentences.own``.
     """
@@ -102,8 +103,11 @@ def _best_beside(value: Floats, document: NDArray[np.int64]) -> Floats:
 
 
 def _words(sentences: Sentences, units: int, asked: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Count, for each unit, the question's words (units x words), all words, the longest run of question words
-    that stand in the question's order, and how many neighbouring pairs of them it has."""
+    """Count words of each unit.
+
+    Return the question's words (units x words), all words, the longest run of question words in the
+    question's order, and how many neighbouring pairs of them each unit has.
+    """
     lengths = np.asarray(sentences.sizes, dtype=np.int64)
     place = np.arange(len(lengths)).repeat(lengths)
     of_unit = sentences.owner.take(place)
