@@ -51,11 +51,13 @@ class Chat(Protocol):
         max_tokens: int = 256,
         stop: Sequence[str] = (),
         logprobs: bool = False,
-    ) -> Reply: ...
+    ) -> Reply:
+        """Return the model's reply; ``logprobs`` asks for the likeliest tokens at each place too."""
+        ...
 
 
 def user(text: str, system: str = "") -> list[Message]:
-    """The messages of a single request."""
+    """Return the messages of a single request."""
     asked: list[Message] = [{"role": "user", "content": text}]
     return [{"role": "system", "content": system}, *asked] if system else asked
 
@@ -70,7 +72,10 @@ def all_replies(ask: Callable[[A], B], items: Sequence[A], workers: int, chat: C
 
 
 def json_in(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a reply, with or without words or a code fence around it; None without one."""
+    """Return the first JSON object in a reply, with or without words or a code fence around it.
+
+    None without one.
+    """
     for found in re.finditer(r"\{", text):
         try:
             value, _ = json.JSONDecoder().raw_decode(text, found.start())
@@ -120,11 +125,13 @@ class _Completions(ABC):
 
     @abstractmethod
     def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
-        """The first choice of the model's reply."""
+        """Return the first choice of the model's reply."""
 
 
 class EndpointChat(_Completions):
-    """Completions of an OpenAI-compatible endpoint: one connection pool, retries, a deadline, a cache on disk.
+    """Completions of an OpenAI-compatible endpoint.
+
+    It has one connection pool, retries, a deadline, a cache on disk.
 
     The cache is the one given, or the one that the settings name, or none.
     """
@@ -185,7 +192,7 @@ class LocalChat(_Completions):
 
 
 def _model_identity(reader: Any) -> str:
-    """The model file by its size and beginning, and the library that runs it: what decides a greedy reply."""
+    """Return what decides a greedy reply: the model file's size and beginning, the library that runs it."""
     path = Path(reader.path)
     with path.open("rb") as file:
         beginning = hashlib.sha256(file.read(1 << 20)).hexdigest()[:16]
@@ -197,7 +204,7 @@ def _model_identity(reader: Any) -> str:
 
 
 def _kept(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cache needs of a choice: the text, and the log-probabilities where there are any."""
+    """Return what a cache needs of a choice: the text, and the log-probabilities where there are any."""
     told = [
         {"top_logprobs": [{"token": text, "logprob": value} for text, value in token.items()]}
         for token in _reply(choice).tokens

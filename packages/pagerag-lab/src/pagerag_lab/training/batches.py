@@ -39,10 +39,11 @@ MAX_PARTS = 4
 PASSAGE_CAP = 320
 """Tokens that a reader sees of a passage of a document."""
 FUNCTION_WORDS = frozenset(
-    (1996, 1037, 2019, 2003, 2024, 2001, 2020, 2079, 2515, 2106, 1997, 1999, 2006, 2012, 2000, 2005, 1998, 2030,
-     2007, 2011, 2013, 2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010)
+    (1996, 1037, 2019, 2003, 2024, 2001, 2020, 2079, 2515, 2106, 1997, 1999, 2006, 2012, 2000, 2005, 1998,
+     2030, 2007, 2011, 2013,
+     2008, 2029, 2040, 2054, 2073, 2043, 2129, 2339, 2031, 2038, 2018, 1029, 1012, 1010)
 )  # fmt: skip
-"""Tokens that people leave out of a search box: articles, forms of be, do and have, prepositions, question words, marks."""
+"""Tokens that people leave out of a search box: articles, forms of be, prepositions, question words."""
 
 
 @dataclass(slots=True)
@@ -86,6 +87,7 @@ class Batch:
     support_weight: Tensor
 
     def to(self, device: torch.device) -> Batch:
+        """Return the batch on a device."""
         return Batch(*(getattr(self, n).to(device, non_blocking=True) for n in self.__slots__))
 
 
@@ -104,7 +106,9 @@ def occurrences(body: str, needles: list[str]) -> list[tuple[int, int]]:
 
 
 def reader_context(row: Row, rng: random.Random) -> list[int]:
-    """What a reader may be given: gold alone, gold among distractors, part of the gold, or plain top-k.
+    """Return what a reader may be given.
+
+    That is gold alone, gold among distractors, part of the gold, or plain top-k.
 
     Indices at or above ``len(row.texts)`` are the row's hard distractors.
     """
@@ -134,7 +138,10 @@ def reader_context(row: Row, rng: random.Random) -> list[int]:
 
 
 def passages(row: Row, rng: random.Random) -> list[int]:
-    """What a reader may be given of a retriever's pool: the first few, gold among them, part of it, or no gold at all."""
+    """Return what a reader may be given of a retriever's pool.
+
+    That is the first few, gold among them, part of it, or no gold at all.
+    """
     hidden = set(row.hidden)
     every = [i for i in range(len(row.texts)) if i not in hidden]
     gold = [i for i in every if row.support[i]]
@@ -162,7 +169,10 @@ def passages(row: Row, rng: random.Random) -> list[int]:
 
 
 def pool(row: Row, rng: random.Random) -> list[int]:
-    """A retriever's pool: about twenty units, mostly with the gold, in chance order; at times without any gold."""
+    """Return a retriever's pool.
+
+    It has about twenty units, mostly with the gold, in chance order; at times without any gold.
+    """
     count = len(row.texts)
     hidden = set(row.hidden)
     every = [i for i in (row.order or range(count)) if i not in hidden]
@@ -196,7 +206,10 @@ def pool(row: Row, rng: random.Random) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """How a pool is shown: how much of each unit, with titles or not, known documents or not, the question shortened."""
+    """How a pool is shown.
+
+    It says how much of each unit, with titles or not, known documents or not, the question shortened.
+    """
 
     reading: Reading
     titles: bool = True
@@ -234,27 +247,13 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
     packed = pack(row.question, units[: _fitting(row.question, units, frame)], block=frame.block)
     flags = [row.support[i] if i < count else False for i in chosen]
     support = [int(flags[u]) for u in packed.units]
-    found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
-    bearing = [0] * len(packed.units)
-    if row.kind == "span":
-        needles = ["".join(map(chr, answer)) for answer in row.answers]
-        for n, u in enumerate(packed.units):
-            title, text = keys[u]
-            for origin, body in (
-                (packed.spans[n][0], corpus.string(text)[:text_cap]),
-                (packed.titles[n][0], corpus.string(title)[:20]),
-            ):
-                hits = [(origin + a, origin + b) for a, b in occurrences(body, needles)]
-                found[bool(support[n])] += hits
-                if hits and origin == packed.spans[n][0]:
-                    bearing[n] = 1
-    pairs = list(dict.fromkeys(found[True] or found[False]))[:MAX_PAIRS]
+    pairs, holds = _places(row, packed, units, support)
     whole = sum(support) == sum(row.support)
     if row.kind == "span":
         kind = "span" if pairs else "unknown" if whole else "none"
     else:
         kind = row.kind if whole else "none"
-    bearing = [int(b and (s or not any(support))) for b, s in zip(bearing, support, strict=True)]
+    bearing = [int(h and (s or not any(support))) for h, s in zip(holds, support, strict=True)]
     trust = row.weight if row.labelled else 0.5 * row.weight if row.kind != "none" else 0.0
     return Item(
         packed.ids,
@@ -272,7 +271,7 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
 
 
 def passage_units(corpus: Corpus, row: Row, chosen: Sequence[int], *, titles: bool = True) -> list[TokenUnit]:
-    """The chosen units of a pool as a reader sees them."""
+    """Return the chosen units of a pool as a reader sees them."""
     table = corpus.table
     return [
         TokenUnit(
@@ -290,8 +289,8 @@ def show_passages(
 ) -> Item:
     """Pack units of a pool as the reader reads them; the answer counts in gold units alone.
 
-    Where it stands is known exactly, or by its words. A context without gold that has the answer's words all the same
-    says nothing about its kind, and neither does one whose evidence is not complete.
+    Where it stands is known exactly, or by its words. A context without gold that has the answer's words all
+    the same says nothing about its kind, and neither does one whose evidence is not complete.
     """
     units = passage_units(corpus, row, chosen, titles=titles)
     packed = pack(row.question, units[: _fitting(row.question, units, frame)], block=frame.block)
@@ -332,7 +331,7 @@ def show_passages(
 
 
 def _known_places(row: Row, packed: Packed, shown: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The answer's exact places in a sequence, and which part of the answer each is."""
+    """Return the answer's exact places in a sequence, and which part of the answer each is."""
     found = []
     for n, unit in enumerate(shown):
         for place in range(0, len(row.spots), 4):
@@ -345,7 +344,7 @@ def _known_places(row: Row, packed: Packed, shown: list[int]) -> tuple[list[tupl
 
 
 def _fitting(question: list[int], units: list[TokenUnit], frame: Frame) -> int:
-    """How many of the units fit one window."""
+    """Return how many of the units fit one window."""
     room, kept = frame.room(question), 0
     for unit in units:
         room -= len(unit.text) + len(unit.title) + 2
@@ -407,7 +406,7 @@ def show_pool(corpus: Corpus, row: Row, chosen: list[int], dress: Dress, frame: 
 def _places(
     row: Row, packed: Packed, units: list[TokenUnit], support: list[int]
 ) -> tuple[list[tuple[int, int]], list[bool]]:
-    """Where the answer stands, in gold units if it does there, and which units hold it."""
+    """Return where the answer stands, in gold units if it does there, and which units hold it."""
     found: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
     holds = [False] * len(packed.units)
     if row.kind != "span" or not row.answers:

@@ -66,10 +66,10 @@ def fit(
 def points(
     network: Network, corpus: Corpus, rows: Sequence[Row], tokenizer: Tokenizer, device: torch.device
 ) -> list[dict[str, Any]]:
-    """What the network makes of held-out pools, read window by window as the runtime does.
+    """Return what the network makes of held-out pools, read window by window as the runtime does.
 
-    Each pool is read as its first five units, and with its gold among five where it has any. Whether a guess is right is
-    not judged here: the corpus holds no patterns.
+    Each pool is read as its first five units, and with its gold among five where it has any. Whether a guess
+    is right is not judged here: the corpus holds no patterns.
     """
     asked: list[tuple[Row, str, list[int]]] = []
     for row in rows:

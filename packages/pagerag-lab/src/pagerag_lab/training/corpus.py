@@ -32,7 +32,7 @@ CAPS = {"question": 80, "title": 20, "text": 320}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How many questions of each synthetic kind to make, and from which seed; whether ``wide`` data is read."""
+    """How many questions of each synthetic kind to make, from which seed; whether ``wide`` data is read."""
 
     comparison: int = 8000
     triple: int = 15000
@@ -48,8 +48,9 @@ class Recipe:
 class Row:
     """One question as token ids. ``titles`` and ``texts`` are places in the corpus's table.
 
-    ``groups`` says which units are of one document, ``bearing`` which hold the answer (empty: where the answer stands;
-    -1: unknown), ``hidden`` which are not shown in training. ``source`` is empty where the row is only predicted.
+    ``groups`` says which units are of one document, ``bearing`` which hold the answer (empty: where the
+    answer stands; -1: unknown), ``hidden`` which are not shown in training. ``source`` is empty where the row
+    is only predicted.
     """
 
     id: str
@@ -68,7 +69,7 @@ class Row:
     bearing: list[int]
     hidden: list[int]
     spots: list[int]
-    """Where the answer stands, known exactly: unit, first and last token, part of the answer, one place after another."""
+    """Where the answer stands, if known: unit, first and last token, part of the answer; place by place."""
     answers: list[list[int]]
     order: list[int] = field(default_factory=list)
     """Unit indices by similarity to the question, best first; set by ``training.ranking``."""
@@ -94,7 +95,8 @@ NUMBERS = {
 class Corpus:
     """The table of texts and the rows.
 
-    ``whole`` keeps the unfiltered questions of the benchmarks, ``pools`` the pools that are predicted, file by file.
+    ``whole`` keeps the unfiltered questions of the benchmarks, ``pools`` the pools that are predicted, file
+    by file.
     """
 
     table: Table
@@ -107,13 +109,13 @@ class Corpus:
     """Texts of the table with a character for each token: a string is searched faster than a list."""
 
     def string(self, place: int) -> str:
-        """The tokens at a place of the table as characters."""
+        """Return the tokens at a place of the table as characters."""
         if place not in self.strings:
             self.strings[place] = "".join(map(chr, self.table[place]))
         return self.strings[place]
 
     def body(self, place: int) -> Body:
-        """A text with its parts."""
+        """Return a text with its parts."""
         return Body(self.table[place], self.parts[place])
 
     def add(self, places: Sequence[int]) -> int:
@@ -129,12 +131,12 @@ class Corpus:
 
 
 def fold_of(base: str, folds: int) -> int:
-    """The fold of a question, the same on every machine."""
+    """Return the fold of a question, the same on every machine."""
     return zlib.crc32(base.encode()) % folds
 
 
 def tokenizer_at(path: Path) -> Tokenizer:
-    """The base's tokenizer; control words inside text are read as text."""
+    """Return the base's tokenizer; control words inside text are read as text."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -159,23 +161,21 @@ def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path, pools: Path 
 def load(file: Path) -> Corpus:
     """Read a corpus that ``build`` wrote."""
     columns, facts = read_columns(file)
-    groups = []
+    groups: dict[str, list[Row]] = {}
     for name in ("rows", "whole", "pools"):
         kept = [n for n in NUMBERS if f"{name}.{n}" in columns]  # a file of before has no spots
         lists = {n: split(columns[f"{name}.{n}"], columns[f"{name}.{n}.length"]) for n in kept}
         lists |= {n: [[] for _ in facts[name]] for n in NUMBERS if n not in lists}
-        groups.append(
-            [
-                Row(*told, **{n: lists[n][i] for n in NUMBERS}, answers=answers)
-                for i, (*told, answers) in enumerate(facts[name])
-            ]
-        )
+        groups[name] = [
+            Row(*told, **dict[str, Any]({n: lists[n][i] for n in NUMBERS} | {"answers": answers}))
+            for i, (*told, answers) in enumerate(facts[name])
+        ]
     table, parts = (Table(columns[n], columns[f"{n}.length"]) for n in ("table", "parts"))
     # A part's beginning is kept as the length of the part before it: small numbers travel well.
     starts = np.concatenate([[0], np.cumsum(parts.flat, dtype=np.int64)])
     counts = np.diff(parts.ends, prepend=0)
     parts.flat = (starts[:-1] - np.repeat(starts[parts.ends - counts], counts)).astype(np.uint16)
-    return Corpus(table, parts, *groups, facts["report"])
+    return Corpus(table, parts, groups["rows"], groups["whole"], groups["pools"], facts["report"])
 
 
 def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe, pools: Path | None, file: Path) -> None:
@@ -211,7 +211,10 @@ def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe, pools: Path | None, 
 
 
 def _seen(example: Example, exclusion: Exclusion) -> tuple[Example, list[int]]:
-    """A pool and the places of units that training may not show; without a source where none of it may be."""
+    """Return a pool and the places of units that training may not show.
+
+    Without a source where none of it may be.
+    """
     if example.source and exclusion.touches(example):
         exclusion.dropped.setdefault(f"{example.source}: pool", []).append(example.id)
         example = replace(example, source="")
@@ -282,7 +285,9 @@ class _Writer:
             questions = _encoded(tokenizer, [row["question"] for row in dicts])
             for row, (ids, _) in zip(dicts, questions, strict=True):
                 row["question"] = ids[: CAPS["question"]]
-                row["spots"] = [n for pair in zip(*row["spots"], strict=True) for n in _spot(*pair, where)]
+                row["spots"] = [
+                    n for place, text in zip(*row["spots"], strict=True) for n in _spot(place, text, where)
+                ]
             facts[name] = [
                 [*(row[n] for n in told), [i[:40] for i, _ in _encoded(tokenizer, row["answers"]) if i]]
                 for row in dicts
@@ -294,7 +299,7 @@ class _Writer:
 
 
 def _spot(place: Place, text: int, where: dict[int, list[tuple[int, int]]]) -> list[int]:
-    """A place as unit, first token, last token and part; nothing where the text is cut before it."""
+    """Return a place as unit, first token, last token and part; nothing where the text is cut before it."""
     tokens = [n for n, (low, high) in enumerate(where[text]) if low < place.end and high > place.start]
     if not tokens or where[text][tokens[-1]][1] < place.end:
         return []
@@ -302,7 +307,7 @@ def _spot(place: Place, text: int, where: dict[int, list[tuple[int, int]]]) -> l
 
 
 def _encoded(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
-    """The tokens of each text with their places."""
+    """Return the tokens of each text with their places."""
     given = list(texts)
     for start in range(0, len(given), 4096):
         for encoding in tokenizer.encode_batch(given[start : start + 4096], add_special_tokens=False):

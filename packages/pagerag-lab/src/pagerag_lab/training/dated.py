@@ -1,8 +1,8 @@
 """Comparisons of two dates over pages of the train contexts: whichever page says when something began.
 
-The annotated comparisons ask of people and films, and most of them for a country. Here the dates are read from
-the pages' own words, so that magazines, museums and bands are compared as well, and the sentence with the date
-is often not the first. Nothing here knows of a question or its annotation.
+The annotated comparisons ask of people and films, and most of them for a country. Here the dates are read
+from the pages' own words, so that magazines, museums and bands are compared as well, and the sentence with
+the date is often not the first. Nothing here knows of a question or its annotation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _BEGUN = (
 _SOMEONE = "person"
 _NOUN = re.compile(rf"\b(?:is|was|are|were) (?:an?|the)\b[^.;]*?\b(?:({_MADE})|({_BEGUN}))\b")
 _OUT = re.compile(
-    rf"\b(?:released|premiered|published|came out|recorded|issued)\b[^.;]{{0,60}}?\b{_YEAR}\b|\bis an? {_YEAR}\b"
+    rf"\b(?:released|premiered|published|came out|recorded|issued)\b[^.;]{{0,60}}?\b{_YEAR}\b"
+    rf"|\bis an? {_YEAR}\b"
 )
 _START = re.compile(
     rf"\b(?:founded|established|formed|launched|created|started|opened|began|organi[sz]ed|first published)\b"
@@ -80,7 +81,7 @@ class Fact:
 
 
 def facts_of(units: Sequence[Unit]) -> Iterator[Fact]:
-    """What one page, its units in order, says of its own dates."""
+    """Return what one page, its units in order, says of its own dates."""
     opening = units[0]
     life = _LIFE.search(opening.text)
     if life is not None:
@@ -122,7 +123,8 @@ def dated(pools: Sequence[Example], count: int, seed: int) -> list[Example]:
     by_property: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key in usable:
         by_property[key[0]].append(key)
-    # People's dates stand in the opening sentence; those of things are harder to find, so they are asked for more.
+    # People's dates stand in the opening sentence; those of things are harder to find, so they are asked for
+    # more.
     drawn = [
         name for name in ("born", "died", "lived", "made", "made", "begun", "begun") if name in by_property
     ]
@@ -148,7 +150,7 @@ def dated(pools: Sequence[Example], count: int, seed: int) -> list[Example]:
 
 
 def _among(gold: Sequence[Unit], others: Sequence[Unit], rng: random.Random) -> tuple[Unit, ...]:
-    """The gold units, the rest of their pages, and some sentences of other pages."""
+    """Return the gold units, the rest of their pages, and some sentences of other pages."""
     ids, titles = {u.id for u in gold}, {u.title for u in gold}
     own = [u for u in others if u.title in titles and u.id not in ids]
     rest = [u for u in others if u.title not in titles]

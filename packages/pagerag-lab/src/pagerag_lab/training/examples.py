@@ -1,7 +1,7 @@
 """Questions with labelled units: one shape for every data set that the models learn from.
 
-Train files are read here, the reading sets, and the pools that ``pagerag_lab.tune.train_pools`` makes. Dev files are
-opened by ``training.exclusion`` alone, to leave out what overlaps them.
+Train files are read here, the reading sets, and the pools that ``pagerag_lab.tune.train_pools`` makes. Dev
+files are opened by ``training.exclusion`` alone, to leave out what overlaps them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag.text import split_sentences
+from pagerag_lab.datasets.records import read_values
 from pagerag_lab.training.spans import Place, said, spots
 
 __all__ = [
@@ -43,8 +44,8 @@ SETS = {"2wiki": "2wikimultihopqa"}
 class Unit:
     """One sentence or paragraph, with its document's title, its place in it, and whether it is gold.
 
-    ``document`` groups the units of one document (the title where it is empty); ``bearing`` says whether the unit holds
-    the answer, where the example has ``bearings``.
+    ``document`` groups the units of one document (the title where it is empty); ``bearing`` says whether the
+    unit holds the answer, where the example has ``bearings``.
     """
 
     id: str
@@ -60,10 +61,10 @@ class Unit:
 class Example:
     """One question. ``kind`` is span, yes, no or none; ``answers`` holds the accepted spans.
 
-    ``labelled`` says that ``Unit.support`` was annotated by people, not derived from the answer's place. ``base`` is the
-    question that the example was made from: its fold is that question's. ``source`` is empty where the example is only
-    predicted. ``complete`` says whether all evidence is among the units; ``bearings`` that ``Unit.bearing`` counts and
-    not the answer's place.
+    ``labelled`` says that ``Unit.support`` was annotated by people, not derived from the answer's place.
+    ``base`` is the question that the example was made from: its fold is that question's. ``source`` is empty
+    where the example is only predicted. ``complete`` says whether all evidence is among the units;
+    ``bearings`` that ``Unit.bearing`` counts and not the answer's place.
     """
 
     id: str
@@ -83,7 +84,7 @@ class Example:
 
 
 def kind_of(answer: str) -> str:
-    """The answer's kind: yes and no are classes of their own, everything else is a span."""
+    """Return the answer's kind: yes and no are classes of their own, everything else is a span."""
     lowered = answer.strip().lower()
     return lowered if lowered in {"yes", "no"} else "span"
 
@@ -99,7 +100,7 @@ def base_of(source: str, key: str) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file, or the same file gzipped."""
+    """Return a JSON file, or the same file gzipped."""
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
     with gzip.open(path.with_name(path.name + ".gz"), "rt", encoding="utf-8") as file:
@@ -107,17 +108,12 @@ def read_json(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[Any]:
-    """The rows of a JSON-lines file, or of the same file gzipped."""
-    if path.exists():
-        with path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
-        return
-    with gzip.open(path.with_name(path.name + ".gz"), "rt", encoding="utf-8") as file:
-        yield from map(json.loads, file)
+    """Return the rows of a JSON-lines file, or of the same file gzipped."""
+    return read_values(path if path.exists() else path.with_name(path.name + ".gz"))
 
 
 def load_multihop(data: Path) -> list[Example]:
-    """The three benchmarks' train questions; units are sentences, and paragraphs for MuSiQue."""
+    """Return the three benchmarks' train questions; units are sentences, and paragraphs for MuSiQue."""
     found = [*_wiki_format(data / "hotpotqa/train.json", "hotpotqa")]
     found += _wiki_format(data / "2wikimultihopqa/train.json", "2wiki")
     found += _musique(data / "musique/train.jsonl")
@@ -175,7 +171,7 @@ def load_reading(data: Path, left_out: Collection[str]) -> list[Example]:
 def passage_units(
     title: str, text: str, spans: list[tuple[int, int]] | None, answers: tuple[str, ...], *, key: str
 ) -> tuple[Unit, ...]:
-    """A passage as sentence units; ``spans`` are the answer's places, else any occurrence counts."""
+    """Return a passage as sentence units; ``spans`` are the answer's places, else any occurrence counts."""
     units = []
     for i, (start, end) in enumerate(split_sentences(text)):
         sentence = text[start:end].strip()
@@ -281,10 +277,13 @@ def _pool_unit(row: Any, gold: Collection[str], known: bool) -> Unit:
 
 
 def load_pools(folder: Path) -> Iterator[Example]:
-    """Read the pools that ``train_pools`` made (``*-train.jsonl.gz``): every row is predicted, some are learned from.
+    """Read the pools that ``train_pools`` made (``*-train.jsonl.gz``).
 
-    Learned from are the pools of documents and of the reading sets, and of the others those without evidence: the
-    questions of the benchmarks and of ``wide/train`` are learned from their own files, where contexts are drawn anew.
+    Every row is predicted, some are learned from.
+
+    Learned from are the pools of documents and of the reading sets, and of the others those without evidence:
+    the questions of the benchmarks and of ``wide/train`` are learned from their own files, where contexts are
+    drawn anew.
     """
     for path in sorted(folder.glob("*-train.jsonl.gz")):
         for row in read_lines(path.with_suffix("")):
@@ -305,7 +304,8 @@ def _pool_example(row: Any, file: str) -> Example:
         elif not unit.support:
             unit = replace(unit, bearing=0)
         units.append(unit)
-    kind, places = ("span", ()) if row["complete"] else ("none", ())
+    kind = "span" if row["complete"] else "none"
+    places: tuple[Place, ...] = ()
     if answers and file == "documents":
         kind, places = _document_answer(row, answers, gold, kind)
     elif answers and row["complete"]:
@@ -328,7 +328,7 @@ def _pool_example(row: Any, file: str) -> Example:
 def _document_answer(
     row: Any, answers: tuple[str, ...], gold: Collection[str], kind: str
 ) -> tuple[str, tuple[Place, ...]]:
-    """The kind of an answer over documents, and its places in those gold units that are there."""
+    """Return the kind of an answer over documents, and its places in those gold units that are there."""
     word = said(answers, row.get("answer_re"))
     if word is not None:
         return (word if row["complete"] else "none"), ()
@@ -341,7 +341,10 @@ def _document_answer(
 
 
 def _pattern(given: str | None, answers: Collection[str]) -> re.Pattern[str] | None:
-    """The pattern that an answer is known by: the one given, unless it wants several things in any order."""
+    """Return the pattern that an answer is known by.
+
+    The one given, unless it wants several things in any order.
+    """
     if given and "(?=" not in given:
         return re.compile(given, re.IGNORECASE)
     found = [re.escape(a) for a in answers if a and a.lower() not in {"yes", "no"}]

@@ -1,9 +1,9 @@
 """What overlaps dev files is left out of training.
 
-A row goes when its question is asked in a dev file (``wide/dev``, ``documents/dev``, the benchmarks' own), whatever its
-spelling. MuSiQue is composed from SQuAD, Natural Questions and other single-hop sets, so a row of those may be a step of
-a MuSiQue dev question: a row goes as well when its question is such a step, or when its passage shares a long run of
-words with a MuSiQue dev paragraph.
+A row goes when its question is asked in a dev file (``wide/dev``, ``documents/dev``, the benchmarks' own),
+whatever its spelling. MuSiQue is composed from SQuAD, Natural Questions and other single-hop sets, so a row
+of those may be a step of a MuSiQue dev question: a row goes as well when its question is such a step, or when
+its passage shares a long run of words with a MuSiQue dev paragraph.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def runs(text: str) -> set[int]:
 
 
 class Exclusion:
-    """Questions of dev files and passages of MuSiQue dev, and the test that a training row touches none of them."""
+    """Questions of dev files and passages of MuSiQue dev, which no training row may touch."""
 
     def __init__(self, data: Path) -> None:
         self.questions: set[str] = set()
@@ -70,7 +70,7 @@ class Exclusion:
         return self._known[text]
 
     def keep(self, examples: Iterable[Example]) -> list[Example]:
-        """The rows that touch nothing, without the distractors that do; ``dropped`` counts what goes."""
+        """Return the rows that touch nothing, without distractors that do; ``dropped`` counts what goes."""
         kept = []
         for example in examples:
             reason = self.touches(example)

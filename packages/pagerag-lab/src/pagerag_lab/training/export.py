@@ -1,11 +1,11 @@
 """A trained network as one int8 ONNX file that onnxruntime runs alone.
 
-The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or
-several of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked
-kernel). Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads
-one sequence at a time and is told how many tokens the question has and how many blocks follow. The last layers that
-are for the question and the markers alone are computed at their places only. Weights of matrix products and of the word table become int8,
-per output channel or row.
+The graph is written node by node, not traced: the token ids come unpadded, one sequence at a time or several
+of equal length, so it needs no mask, and attention is one fused node (the runtime's own blocked kernel).
+Layers that read in blocks take the blocks as a batch, so they too need no mask; such a network reads one
+sequence at a time and is told how many tokens the question has and how many blocks follow. The last layers
+that are for the question and the markers alone are computed at their places only. Weights of matrix products
+and of the word table become int8, per output channel or row.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Graph:
 
 
 def build_graph(network: Network) -> onnx.ModelProto:
-    """The float32 graph: ids and types [batch, length] to tokens [batch, length, 6] and kinds [batch, 4]."""
+    """Return the float32 graph.
+
+    Ids and types [batch, length] to tokens [batch, length, 6] and kinds [batch, 4].
+    """
     state = {k: v.detach().float().cpu().numpy() for k, v in network.state_dict().items()}
     g = Graph()
     words = g.add("Gather", [g.weight("words", state["words.weight"]), "ids"], "word_rows")
@@ -106,16 +109,16 @@ def build_graph(network: Network) -> onnx.ModelProto:
     )
     g.linear(hidden, "kind_head", state["kind_head.weight"], state["kind_head.bias"])
     g.nodes[-1].output[0] = "kinds"
-    whole = [
+    inputs = [
         helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "types")
     ]
     if network.local:
-        whole += [helper.make_tensor_value_info(n, TensorProto.INT64, [1]) for n in ("asked", "blocks")]
+        inputs += [helper.make_tensor_value_info(n, TensorProto.INT64, [1]) for n in ("asked", "blocks")]
     results = [
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", 6]),
         helper.make_tensor_value_info("kinds", TensorProto.FLOAT, ["batch", 4]),
     ]
-    graph = helper.make_graph(g.nodes, "pagerag", whole, results, g.weights)
+    graph = helper.make_graph(g.nodes, "pagerag", inputs, results, g.weights)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="pagerag")
 
@@ -163,7 +166,7 @@ def _scatter(g: Graph, whole: str, rows: str, name: str) -> str:
 
 
 def _put_back(g: Graph, before: str, at_markers: str) -> None:
-    """The token channels of every place, with the markers' own channels at their places."""
+    """Return the token channels of every place, with the markers' own channels at their places."""
     own = g.weight("own_channels", np.array(AT_MARKERS))
     under = g.add("Gather", [before, "marks"], "under_marks", axis=1)
     _scatter(g, before, g.add("Where", [own, at_markers, under], "mark_rows"), "tokens")
@@ -175,7 +178,7 @@ def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:
 
 
 def _block_shapes(g: Graph, width: int) -> None:
-    """The constants and shapes that the layers with blocks share."""
+    """Return the constants and shapes that the layers with blocks share."""
     for name, value in (
         ("start", 0),
         ("all", np.iinfo(np.int64).max),
@@ -190,7 +193,7 @@ def _block_shapes(g: Graph, width: int) -> None:
 
 
 def _local(g: Graph, parts: list[str], name: str, heads: int) -> str:
-    """The question reads itself; each block reads the question and itself."""
+    """Return the question reads itself; each block reads the question and itself."""
     asked, blocks = [], []
     for part, label in zip(parts, "qkv", strict=True):
         asked.append(g.add("Slice", [part, "start", "asked", "along"], f"{name}.{label}.asked"))

@@ -51,7 +51,7 @@ class Plan:
     layers: int | None = None
     """Keep only the first so many layers of the base."""
     local: int = 0
-    """So many of them read in blocks of ``block`` tokens, each with the question, the others all ``limit``."""
+    """So many of them read in blocks of ``block`` tokens, each with the question; the others ``limit``."""
     block: int = 0
     limit: int = LIMIT
     marked: int = 0
@@ -156,14 +156,10 @@ def train(
             network.train()
             for batch in loader:
                 progress += len(batch.ids)
-                part = progress / total
-                if given is not None:
-                    part = max(part, (time.monotonic() - opened) / given)
-                    if part >= 1:
-                        break
-                factor = _schedule(part, plan.warmup)
-                for group, rate in zip(optimizer.param_groups, base, strict=True):
-                    group["lr"] = rate * factor
+                part = _part_done(progress / total, opened, given)
+                if given is not None and part >= 1:
+                    break
+                _set_rates(optimizer, base, _schedule(part, plan.warmup))
                 losses.append(_step(network, optimizer, batch.to(device), plan, device))
                 steps += 1
                 _average(shadow, network, min(plan.average, (steps + 1) / (steps + 10)))
@@ -189,6 +185,16 @@ def train(
         _save(checkpoint, network, shadow, None, number + 1, 0)
     network.load_state_dict(shadow if plan.average else network.state_dict())
     return network.eval()
+
+
+def _part_done(seen: float, opened: float, given: float | None) -> float:
+    """Return the part of a phase that is over, by what was seen or by time, whichever is further."""
+    return seen if given is None else max(seen, (time.monotonic() - opened) / given)
+
+
+def _set_rates(optimizer: torch.optim.Optimizer, base: list[float], factor: float) -> None:
+    for group, rate in zip(optimizer.param_groups, base, strict=True):
+        group["lr"] = rate * factor
 
 
 def _schedule(done: float, warmup: float) -> float:

@@ -36,7 +36,7 @@ def unit_logits(tokens: Tensor, batch: Batch, mark: int, token: int) -> Tensor:
 
 
 def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights) -> Tensor:
-    """The weighted sum, averaged over the batch's examples."""
+    """Return the weighted sum, averaged over the batch's examples."""
     tokens, kinds = tokens.float(), kinds.float()
     context = (batch.types == 1) & (batch.ids != 0)
     start, end = (tokens[..., c].masked_fill(~context, -1e4).log_softmax(-1) for c in (START, END))
@@ -62,8 +62,8 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
         logits = unit_logits(tokens, batch, mark, token)
         counted = batch.unit_mask if name == "support" else batch.unit_mask * batch.bearing_mask
         each_unit = functional.binary_cross_entropy_with_logits(logits, label, reduction="none") * counted
-        # Summed over a pool and divided by the same number for all: a weight that depended on how many units are
-        # gold would bend the probabilities.
+        # Summed over a pool and divided by the same number for all: a weight that depended on how many units
+        # are gold would bend the probabilities.
         per_pool = each_unit.sum(1) / UNITS_SCALE
         loss = loss + weight * (per_pool * batch.support_weight).mean()
         if name == "support" and weights.listwise:

@@ -4,8 +4,9 @@ Token head, six channels: span start, span end, support at the marker, support a
 at the marker, answer-bearing at each token. A unit's support logit is its marker's channel plus the mean
 of its tokens' channel; linear, so that the exported file needs no gathering. [CLS] head: the answer's kind.
 
-The last ``marked`` layers are computed at the question and the markers alone, which read every token as it was before
-them; the token channels are read there too. So the exported file spends little time on those layers.
+The last ``marked`` layers are computed at the question and the markers alone, which read every token as it
+was before them; the token channels are read there too. So the exported file spends little time on those
+layers.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        return self._after(x, *self.qkv(x).chunk(3, dim=-1), mask)
+        query, key, value = self.qkv(x).chunk(3, dim=-1)
+        return self._after(x, query, key, value, mask)
 
     def read(self, here: Tensor, x: Tensor, mask: Tensor) -> Tensor:
         """Compute the layer at a few places, whose states are ``here``, that read all states ``x``."""
@@ -64,7 +66,8 @@ class Layer(nn.Module):
         weight, bias = self.qkv.weight, self.qkv.bias
         query = functional.linear(here, weight[:width], bias[:width])
         told = functional.linear(x, weight[width:], bias[width:])
-        return self._after(here, query, *told.chunk(2, dim=-1), mask)
+        key, value = told.chunk(2, dim=-1)
+        return self._after(here, query, key, value, mask)
 
     def _after(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         batch, length, width = x.shape
@@ -142,7 +145,7 @@ class Network(nn.Module):
         return x, self._at_markers(ids, types, x, mask) if self.marked else x
 
     def _at_markers(self, ids: Tensor, types: Tensor, x: Tensor, mask: Tensor) -> Tensor:
-        """The states after the last layers at the question and the markers, the others as they are."""
+        """Return the states after the last layers at the question and the markers, the others as they are."""
         here = ((types == 0) & (ids != 0)) | (ids == MARKER)
         # The places of each sequence, one after another; what is left points at a row behind the end.
         count, length = int(here.sum(1).max()), ids.shape[1]
@@ -180,6 +183,7 @@ class Network(nn.Module):
         return Blocks(own, seen, mask[:, None, None])
 
     def forward(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the token channels [batch, length, 6] and the answer's kind [batch, 4]."""
         before, x = self._states(ids, types)
         first = functional.dropout(x[:, 0], self.dropout, self.training)
         tokens = self.token_head(x)
@@ -198,7 +202,7 @@ def load_base(
     local: int = 0,
     marked: int = 0,
 ) -> Network:
-    """The base encoder from a BERT safetensors file, positions repeated up to the frame's limit.
+    """Return the base encoder from a BERT safetensors file, positions repeated up to the frame's limit.
 
     ``layers`` keeps only the first so many: the last ones of a sentence encoder serve its pooling.
 

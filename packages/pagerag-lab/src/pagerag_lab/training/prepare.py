@@ -1,10 +1,10 @@
-"""Put everything that a training run needs into one folder, for a machine that has nothing but torch and its friends.
+"""Put all that a training run needs into one folder, for a machine that has torch and its friends alone.
 
     python -m pagerag_lab.training.prepare support --config FILE --data DATA --pools POOLS --out FOLDER
 
-The folder holds the code, the tokenized corpus, the base's weights in few bytes and two scripts: ``train.sh TARGET`` trains
-and leaves the results in TARGET, ``folds.sh TARGET`` then leaves the networks that held a fold out. The machine needs
-torch, safetensors, tokenizers, onnx and onnxruntime.
+The folder holds the code, the tokenized corpus, the base's weights in few bytes and two scripts: ``train.sh
+TARGET`` trains and leaves the results in TARGET, ``folds.sh TARGET`` then leaves the networks that held a
+fold out. The machine needs torch, safetensors, tokenizers, onnx and onnxruntime.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ set -uo pipefail
 cd "$(dirname "${{BASH_SOURCE[0]}}")"
 export PYTHONPATH="$PWD/code" PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 TOKENIZERS_PARALLELISM=false
 PYTHON="${{PYTHON:-$(command -v python || command -v python3)}}"
-together() {{ "$PYTHON" -m pagerag_lab.training.together {model} --config {model}.toml --out "$RUNS" --base base "$@"; }}
+together() {{
+  "$PYTHON" -m pagerag_lab.training.together {model} --config {model}.toml --out "$RUNS" --base base "$@"
+}}
 RUNS="${{RUNS:-/tmp/pagerag-runs}}"
 {lines}
 """

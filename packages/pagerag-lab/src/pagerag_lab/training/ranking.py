@@ -74,7 +74,7 @@ def _hard(
     corpus: Corpus,
     hard: int,
 ) -> None:
-    """The nearest units of other passages, for the rows at these places."""
+    """Return the nearest units of other passages, for the rows at these places."""
     if not chosen:
         return
     device = units.device

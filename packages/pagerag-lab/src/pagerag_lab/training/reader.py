@@ -1,4 +1,6 @@
-"""Train the extractive reader: ``python -m pagerag_lab.training.reader --config packages/pagerag-lab/src/pagerag_lab/training/reader.toml``.
+"""Train the extractive reader.
+
+``python -m pagerag_lab.training.reader --config packages/pagerag-lab/src/pagerag_lab/training/reader.toml``.
 
 The stages are those of ``training.stages``; the one fold that is held out gives the confidence's
 calibration and the held-out figures.

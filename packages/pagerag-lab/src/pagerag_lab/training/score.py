@@ -65,7 +65,7 @@ def logits(
 
 
 def expected_set(probabilities: np.ndarray, most: int = 6) -> list[int]:
-    """The best-scored units whose number maximises the expected F1, units taken as independent."""
+    """Return the best-scored units whose number maximises the expected F1, units taken as independent."""
     order = np.argsort(-probabilities, kind="stable")
     gained = np.cumsum(probabilities[order])
     counts = np.arange(1, len(order) + 1)
@@ -103,7 +103,7 @@ class _Pools(Dataset[list[tuple[int, list[int], Item]]]):
 def pool_predictions(
     network: Network, corpus: Corpus, rows: Sequence[Row], device: torch.device, plan: Plan
 ) -> list[tuple[np.ndarray, float]]:
-    """For each row [units, 2] probabilities (support, bearing) in the row's order, and that of missing evidence.
+    """Return, per row, [units, 2] probabilities (support, bearing) and that of missing evidence.
 
     The pools are read as the runtime reads them; the last probability is the least of a pool's windows.
     """
@@ -125,7 +125,9 @@ def pool_predictions(
 
 
 def pool_figures(rows: Sequence[Row], signals: Sequence[np.ndarray]) -> dict[str, float]:
-    """Held-out figures by set: F1 of the expected set, gold among the first five, the first unit gold, and calibration.
+    """Return held-out figures by set.
+
+    They are F1 of the expected set, gold among the first five, the first unit gold, and calibration.
 
     Pools without evidence count in the calibration alone.
     """
@@ -164,7 +166,7 @@ def expected_error(p: np.ndarray, y: np.ndarray, bins: int = 15) -> float:
 
 
 def normalise(text: str) -> list[str]:
-    """The usual answer normalisation: lower case, no punctuation, no articles."""
+    """Return the usual answer normalisation: lower case, no punctuation, no articles."""
     plain = "".join(c for c in text.lower() if c not in string.punctuation)
     return re.sub(r"\b(a|an|the)\b", " ", plain).split()
 
@@ -222,14 +224,14 @@ CONTEXTS = {"gold": _gold, "plain5": _plain, "gold+": _among}
 
 
 def decode(item: Item, tokens: np.ndarray, kinds: np.ndarray, tokenizer: Tokenizer) -> str:
-    """The best answer that is not an abstention, as text."""
+    """Return the best answer that is not an abstention, as text."""
     return decode_scored(item, tokens, kinds, tokenizer)[0]
 
 
 def decode_scored(
     item: Item, tokens: np.ndarray, kinds: np.ndarray, tokenizer: Tokenizer
 ) -> tuple[str, float]:
-    """The best answer that is not an abstention, and its raw confidence (a log probability)."""
+    """Return the best answer that is not an abstention, and its raw confidence (a log probability)."""
     log_kinds = log_softmax(kinds)
     kind = int(np.argmax(kinds[:3]))
     if kind:

@@ -1,8 +1,10 @@
-"""Write held-out signals for the learned scorer: ``python -m pagerag_lab.training.signals --runs FOLDER --pools FOLDER``.
+"""Write held-out signals for the learned scorer.
 
-Reads ``oof-fold*.npz`` and the pools files, and writes ``signals.npz`` beside them: ``pools`` (ids, JSON as bytes),
-``lengths`` (units of each), ``signals`` [units, 2] (support, bearing; float16, in the pool's own order) and ``none`` (that
-evidence is missing, one for each pool). ``load_signals`` reads it.
+``python -m pagerag_lab.training.signals --runs FOLDER --pools FOLDER``.
+
+Reads ``oof-fold*.npz`` and the pools files, and writes ``signals.npz`` beside them: ``pools`` (ids, JSON as
+bytes), ``lengths`` (units of each), ``signals`` [units, 2] (support, bearing; float16, in the pool's own
+order) and ``none`` (that evidence is missing, one for each pool). ``load_signals`` reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ __all__ = ["load_signals", "main"]
 
 
 def load_signals(path: Path) -> dict[str, tuple[NDArray[np.float32], float]]:
-    """Return for each pool id its units' (support, bearing), in the pool's order, and how likely evidence is missing."""
+    """Return, per pool id, its units' (support, bearing) in order and how likely evidence is missing."""
     with np.load(path, allow_pickle=False) as held:
         ids = json.loads(held["ids"].tobytes())
         ends = np.cumsum(held["lengths"])

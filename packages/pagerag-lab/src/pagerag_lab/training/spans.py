@@ -1,9 +1,12 @@
-"""Where the answer of a question over documents stands: the best span of a passage that the answer's pattern accepts.
+"""Find where the answer of a question over documents stands.
 
-Such a question comes with an answer in the words of its author, a pattern that right answers fit, and the quotes that
-support it. The passage often says the answer in other words ("14 characters" where the text has "at least 14"), so the span
-is looked for: of all spans of a line that the pattern accepts, the one that shares most with the answer, the shorter of two
-equal ones, and of two places the one whose neighbourhood is quoted.
+That is the best span of a passage that the answer's pattern accepts.
+
+Such a question comes with an answer in the words of its author, a pattern that right answers fit, and the
+quotes that support it. The passage often says the answer in other words ("14 characters" where the text has
+"at least 14"), so the span is looked for: of all spans of a line that the pattern accepts, the one that
+shares most with the answer, the shorter of two equal ones, and of two places the one whose neighbourhood is
+quoted.
 """
 
 from __future__ import annotations
@@ -61,7 +64,8 @@ def spots(
 ) -> tuple[list[Place], bool]:
     """Return the places of the answer in gold texts, and whether they are the whole answer.
 
-    An answer of several things is looked for as one span and then, where the pattern names its parts, part by part.
+    An answer of several things is looked for as one span and then, where the pattern names its parts, part by
+    part.
     """
     told = frozenset(word for quote in quotes for word in _words(quote))
     wanted = re.compile(pattern, re.IGNORECASE) if pattern else None
@@ -85,7 +89,7 @@ def _best(
     told: Collection[str],
     part: int,
 ) -> list[Place]:
-    """The best place of each text, of those texts that have one as good as the best of all."""
+    """Return the best place of each text, of those texts that have one as good as the best of all."""
     found = [(number, _in_text(text, accepted, wanted, told)) for number, text in enumerate(texts)]
     there = [(number, one) for number, one in found if one is not None]
     if not there:
@@ -165,7 +169,7 @@ def _words(text: str) -> list[str]:
 
 
 def _parts(pattern: str) -> list[str]:
-    """The parts of a pattern that wants several things in any order."""
+    """Return the parts of a pattern that wants several things in any order."""
     found = []
     for match in PART.finditer(pattern):
         depth, place = 1, match.end()

@@ -1,8 +1,8 @@
 """The stages of a training command: each leaves a file, and a stage whose file is there is not run again.
 
 So a killed command goes on where it stopped, and stages may run side by side as separate processes:
-``pretrain``; ``fold0-0``, ... (a network that has not seen the fold, by seed); ``fold0``, ... (what the model's
-``held_out`` makes of the average of those); ``seed0``, ...; ``finish`` (average, int8, parity).
+``pretrain``; ``fold0-0``, ... (a network that has not seen the fold, by seed); ``fold0``, ... (what the
+model's ``held_out`` makes of the average of those); ``seed0``, ...; ``finish`` (average, int8, parity).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def keep(network: Network, path: Path) -> None:
 
 
 def wait_for(path: Path, seconds: float = 1800) -> Path:
-    """The file, once another process has made it."""
+    """Return the file, once another process has made it."""
     deadline = time.monotonic() + seconds
     while not path.exists():
         if time.monotonic() > deadline:
@@ -66,10 +66,10 @@ def wait_for(path: Path, seconds: float = 1800) -> Path:
 def run(
     parser: argparse.ArgumentParser, name: str, folds: Sequence[int] | None, output: str, held_out: HeldOut
 ) -> None:
-    """The command of a model: every stage that is missing, or those that ``--stage`` names.
+    """Return the command of a model: every stage that is missing, or those that ``--stage`` names.
 
-    ``folds`` (by default all) are held out one by one; ``output`` names the file that ``held_out`` writes, ``{}`` the
-    fold.
+    ``folds`` (by default all) are held out one by one; ``output`` names the file that ``held_out`` writes,
+    ``{}`` the fold.
     """
     parser.add_argument(
         "--stage", action="append", help="pretrain, fold0-0, ..., fold0, ..., seed0, ..., finish"
@@ -104,12 +104,12 @@ def run(
             own = [one for one, (fold, _) in runs.items() if fold == held[stage]]
             held_out(_averaged(task, folder, own).to(options.device), task, held[stage], file)
         else:
-            fold, seed = runs[stage]
-            keep(_trained(task, folder, stage, fold=fold, seed=seed), file)
+            left_out, seed = runs[stage]
+            keep(_trained(task, folder, stage, fold=left_out, seed=seed), file)
 
 
 def _averaged(task: Task, folder: Path, names: Sequence[str]) -> Network:
-    """The network whose weights are the mean of these stages', once they are there."""
+    """Return the network whose weights are the mean of these stages', once they are there."""
     states = [load_file(wait_for(folder / f"{name}.safetensors")) for name in names]
     network = new_network(task.base, task.chosen.plan).eval()
     network.load_state_dict(soup(states))
@@ -117,7 +117,7 @@ def _averaged(task: Task, folder: Path, names: Sequence[str]) -> Network:
 
 
 def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: int) -> Network:
-    """The phase pretrain alone, or the others from its weights."""
+    """Return the phase pretrain alone, or the others from its weights."""
     names = tuple(phase.name for phase in task.chosen.plan.phases)
     first = stage == "pretrain"
     return fit(
@@ -143,7 +143,7 @@ def finish(network: Network, folder: Path, name: str) -> None:
 
 @torch.inference_mode()
 def parity(network: Network) -> dict[str, object]:
-    """Inputs by seed and the float32 network's outputs, for the test of the shipped file."""
+    """Return inputs by seed and the float32 network's outputs, for the test of the shipped file."""
     rng = np.random.default_rng(PARITY_SEED)
     cases = []
     for wanted in (12, 57, 200, 600):

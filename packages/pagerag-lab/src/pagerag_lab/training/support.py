@@ -1,8 +1,11 @@
-"""Train the support encoder: ``python -m pagerag_lab.training.support --config .../support.toml --pools FOLDER``.
+"""Train the support encoder.
 
-The stages are those of ``training.stages``; each fold that is held out gives the signals of all pools whose questions the
-network has not seen (``oof-fold0.npz``, ...), which the learned scorer is fitted on. ``training.together`` runs the
-stages side by side, ``training.signals`` writes the signals in a form that ``pagerag tune`` reads.
+``python -m pagerag_lab.training.support --config .../support.toml --pools FOLDER``.
+
+The stages are those of ``training.stages``; each fold that is held out gives the signals of all pools whose
+questions the network has not seen (``oof-fold0.npz``, ...), which the learned scorer is fitted on.
+``training.together`` runs the stages side by side, ``training.signals`` writes the signals in a form that
+``pagerag tune`` reads.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ def main() -> None:
 
 
 def _out_of_fold(network: Network, task: Task, fold: int, path: Path) -> None:
-    """Write support and bearing of every unit of the held-out pools, and the probability that evidence is missing."""
+    """Write support and bearing of every unit of the held-out pools, and how likely evidence is missing."""
     rows = [row for row in task.corpus.pools if fold_of(row.base, task.chosen.folds) == fold]
     device = torch.device(task.options.device)
     found = score.pool_predictions(network, task.corpus, rows, device, task.chosen.plan)

@@ -54,7 +54,7 @@ _LEADS = {
 
 
 def steps(musique: Iterable[Example]) -> list[Example]:
-    """The single-hop steps of the MuSiQue train questions, ``#1`` filled in, one gold paragraph each."""
+    """Return the single-hop steps of MuSiQue's train questions, ``#1`` filled in, one gold paragraph each."""
     found = []
     for example in musique:
         answers: list[str] = []
@@ -339,7 +339,7 @@ def spans(text: str) -> list[str]:
 
 
 def cloze(pools: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """A sentence with one recurring span taken out asks for it; another sentence that has it answers."""
+    """Make questions of sentences with a recurring span taken out; another sentence that has it answers."""
     rng = random.Random(seed)
     found: list[Example] = []
     order = [*pools]

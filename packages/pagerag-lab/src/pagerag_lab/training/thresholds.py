@@ -2,8 +2,9 @@
 
 ``python -m pagerag_lab.training.thresholds --run runs/reader --pools documents-train.jsonl.gz``
 
-Reads ``points.json`` and ``calibration.json`` of a training run. An answer is right when the question's pattern accepts it.
-Pools of other sources have no patterns: their answer F1 is printed, an abstention counting as 0.
+Reads ``points.json`` and ``calibration.json`` of a training run. An answer is right when the question's
+pattern accepts it. Pools of other sources have no patterns: their answer F1 is printed, an abstention
+counting as 0.
 """
 
 from __future__ import annotations

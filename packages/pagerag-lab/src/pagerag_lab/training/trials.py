@@ -1,4 +1,6 @@
-"""Compare settings on held-out train questions: ``python -m pagerag_lab.training.trials --config … --fold 0``.
+"""Compare settings on held-out train questions.
+
+``python -m pagerag_lab.training.trials --config … --fold 0``.
 
 Prints one JSON line per setting and seed; nothing is exported. Dev files play no part.
 """

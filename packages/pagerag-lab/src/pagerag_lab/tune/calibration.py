@@ -13,7 +13,7 @@ __all__ = ["expected_calibration_error", "reliability"]
 def reliability(
     probabilities: NDArray[Any], outcomes: NDArray[Any], bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return for each bin of equal width its mean probability, the share of outcomes that came true, and its size."""
+    """Return, per bin of equal width, its mean probability, the share that came true, and its size."""
     place = np.minimum((np.asarray(probabilities) * bins).astype(int), bins - 1)
     return [
         (float(probabilities[here].mean()), float(outcomes[here].mean()), int(here.sum()))

@@ -1,4 +1,4 @@
-"""Do what ``pagerag tune`` says: read pools of train questions, fit, write files that say how they were made."""
+"""Do what ``pagerag tune`` says: read pools of train questions, fit, write files with their origin."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def tune(
 ) -> dict[str, Any]:
     """Fit ``what`` for ``mode`` and write it to ``out``; returns the cross-validated figures.
 
-    The weights are fitted on the benchmarks' train files under ``data``; the learned scorer on the ``pools`` that
-    ``pagerag_lab.tune.train_pools`` made, with a support encoder's held-out ``support_signals`` where they are given.
+    The weights are fitted on the benchmarks' train files under ``data``; the learned scorer on the ``pools``
+    that ``pagerag_lab.tune.train_pools`` made, with a support encoder's held-out ``support_signals`` where
+    they are given.
     """
     if steps < 0:
         raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")

@@ -33,7 +33,10 @@ GROUPS = {"documents": 2.0}
 
 @dataclass(frozen=True, eq=False)
 class LabelledPool:
-    """A pool with its labels. ``total`` units of evidence exist, ``gold_ids`` of them, or in their place, are here."""
+    """A pool with its labels.
+
+    ``total`` units of evidence exist, ``gold_ids`` of them, or in their place, are here.
+    """
 
     id: str
     base: str

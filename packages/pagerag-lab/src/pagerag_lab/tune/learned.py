@@ -1,4 +1,6 @@
-"""Train the learned scorer: two rounds of boosted trees, then the set's size, then the verdict on sufficiency.
+"""Train the learned scorer.
+
+Two rounds of boosted trees, then the set's size, then the verdict on sufficiency.
 
 Everything a later stage learns from is out of fold: no question's scores come from a model that saw it.
 """
@@ -209,7 +211,7 @@ def _cross_fit(
 
 
 def fit_next(rows: Sequence[_Row], scores: Sequence[Floats], settings: Settings) -> Trees:
-    """Learn what a unit adds to those chosen before it, on sets that a ranking, mostly the best one, would make."""
+    """Learn what a unit adds to those chosen before it, on sets that a ranking would make."""
     tables, labels, weights = [], [], []
     for number, (row, p) in enumerate(zip(rows, scores, strict=True)):
         gold = row.item.gold[row.view.unit]
@@ -259,8 +261,11 @@ def _figures(
     scores: Sequence[Floats],
     sizes: Sequence[Any],
 ) -> dict[str, Any]:
-    """Cross-validated figures by set, of the pools as their retrievers gave them: first unit right, all evidence in the
-    first five, core F1, core size, beside the retriever's own order; and how well the probabilities are calibrated."""
+    """Return cross-validated figures by set, of the pools as their retrievers gave them.
+
+    They are first unit right, all evidence in the first five, core F1, core size, beside the retriever's own
+    order; and how well the probabilities are calibrated.
+    """
     found: dict[str, Any] = {}
     for name in sorted({row.item.group for row in rows}):
         here = [

@@ -70,7 +70,7 @@ def labelled_pools(
     noise: bool = True,
     track: Callable[[Iterable[object], str], Iterable[object]] | None = None,
 ) -> Iterator[LabelledPool]:
-    """The pools of every train file for ``mode``.
+    """Return the pools of every train file for ``mode``.
 
     Sentence mode takes sentence units where the gold is sentences, paragraphs where it is paragraphs; the
     other modes take whole documents.
@@ -104,7 +104,7 @@ def labelled_pools(
 
 
 def _noisy(own: OwnContext, documents: Sequence[Document], question: Question) -> Pool | None:
-    """The pool with 5 to 20 documents of other questions, as many as the question's id draws."""
+    """Return the pool with 5 to 20 documents of other questions, as many as the question's id draws."""
     level = random.Random(f"noise:{question.id}").choice(_NOISE_LEVELS)
     if len(documents) < 100:  # too few to draw from (--limit)
         return None
@@ -112,7 +112,7 @@ def _noisy(own: OwnContext, documents: Sequence[Document], question: Question) -
 
 
 def without(item: LabelledPool, *signals: str) -> LabelledPool:
-    """The same pool as a poorer retriever would give it: no vectors, or no scores."""
+    """Return the same pool as a poorer retriever would give it: no vectors, or no scores."""
     pool = item.pool
     if "vectors" in signals:
         pool = replace(pool, vector=None)
@@ -122,7 +122,7 @@ def without(item: LabelledPool, *signals: str) -> LabelledPool:
 
 
 def small(item: LabelledPool) -> LabelledPool:
-    """A pool of six to twelve units of this one: its gold, and others drawn by the question's id."""
+    """Return a pool of six to twelve units of this one: its gold, and others drawn by the question's id."""
     rng = random.Random(f"small:{item.question}")
     units = item.pool.candidates
     gold = {place for place in range(len(units)) if units[place].id in item.gold_ids}
@@ -133,7 +133,7 @@ def small(item: LabelledPool) -> LabelledPool:
 
 
 def twin(item: LabelledPool, seed: int) -> LabelledPool | None:
-    """The pool with one gold unit removed and the next-ranked unit moved up; None if it holds no gold."""
+    """Return the pool with a gold unit removed and the next-ranked one moved up; None if it has no gold."""
     places = np.nonzero(item.gold)[0]
     if not len(places):
         return None

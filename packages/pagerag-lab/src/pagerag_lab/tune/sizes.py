@@ -38,21 +38,23 @@ class Prefixes:
         return cls(order, expected, rows)
 
     def f1(self, item: LabelledPool, view: View) -> Floats:
-        """The F1 that each prefix has."""
+        """Return the F1 that each prefix has."""
         # units that say the same evidence in another place count once
         hits = np.minimum(np.cumsum(item.gold[view.unit[self.order[: len(self.table)]]]), item.total)
         return np.asarray(2 * hits / (np.arange(1, len(hits) + 1) + item.total), dtype=np.float32)
 
     def chosen(self, model: Any | None) -> tuple[list[int], float]:
-        """The prefix worth most by ``model``, or by expected F1 alone, with its expected F1."""
+        """Return the prefix worth most by ``model``, or by expected F1 alone, with its expected F1."""
         worth = np.array(self.expected) if model is None else predict(model, self.table)
         size = best_size(worth, self.expected)
         return self.order[:size], self.expected[size - 1]
 
 
 def fit_size(rankings: Sequence[tuple[Prefixes, Floats, float]], growth: Growth) -> Any:
-    """Trees that tell the F1 of a prefix, from prefixes, their F1 and a weight; the rankings must be of questions
-    that their scorers had not seen."""
+    """Grow trees that tell the F1 of a prefix, from prefixes, their F1 and a weight.
+
+    The rankings must be of questions that their scorers had not seen.
+    """
     table = np.concatenate([prefixes.table for prefixes, _, _ in rankings])
     worth = np.concatenate([f1 for _, f1, _ in rankings])
     weights = np.concatenate([np.full(len(f1), weight) for _, f1, weight in rankings])

@@ -3,23 +3,22 @@
     python -m pagerag_lab.tune.train_pools --data DATA --out FOLDER
 
 Writes one gzipped JSON-lines file for each source: the train files of the benchmarks, ``wide/train``,
-``documents/train`` (indexed by the product itself) and the reading sets. A row is a pool as some retriever gave it:
-``id``, ``base`` (the question that it comes from: rows of one base never stand on both sides of a split), ``set``,
-``question``, ``unit`` (sentence, paragraph or document), ``kind``, ``retriever``, ``encoder`` (whose vectors belong to
-the pool, or null), ``candidates``, ``gold`` (ids of the pool that are evidence), ``total`` (how many units of evidence
-there are, in the pool or not), ``complete`` (whether all of it is in the pool) and, for documents, ``facts`` and
-``answer``. Each question comes as its retrievers' pools, without its evidence (``~removed``) and with the pool of
-another question (``~stranger``). Questions of ``wide/dev`` are left out, whatever file they stand in.
+``documents/train`` (indexed by the product itself) and the reading sets. A row is a pool as some retriever
+gave it: ``id``, ``base`` (the question that it comes from: rows of one base never stand on both sides of a
+split), ``set``, ``question``, ``unit`` (sentence, paragraph or document), ``kind``, ``retriever``,
+``encoder`` (whose vectors belong to the pool, or null), ``candidates``, ``gold`` (ids of the pool that are
+evidence), ``total`` (how many units of evidence there are, in the pool or not), ``complete`` (whether all of
+it is in the pool) and, for documents, ``facts`` and ``answer``. Each question comes as its retrievers' pools,
+without its evidence (``~removed``) and with the pool of another question (``~stranger``). Questions of
+``wide/dev`` are left out, whatever file they stand in.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import html
 import json
 import re
-import tarfile
 import unicodedata
 import zlib
 from collections import Counter
@@ -39,6 +38,9 @@ from pagerag.retrieve.encoders import encoder
 from pagerag.retrieve.fusion import reciprocal_rank_fusion
 from pagerag.store import open_store
 from pagerag.units import Candidate
+from pagerag_lab.datasets.document_sets import corpus_folders, read_document_questions, unpack
+from pagerag_lab.datasets.records import read_values
+from pagerag_lab.metrics.quotes import ContextText, fact_found
 from pagerag_lab.tune.pools import labelled_pools
 
 __all__ = ["main"]
@@ -56,35 +58,9 @@ WIDE = {  # how many questions of each file: no set may outweigh the others
     "ircot": 78,
 }
 _STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "do",
-        "does",
-        "did",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "and",
-        "or",
-        "with",
-        "by",
-        "from",
-        "that",
-        "which",
-        "who",
-    ]
-)
+    ("a", "an", "the", "is", "are", "was", "were", "be", "been", "do", "does", "did", "of", "in", "on", "at",
+     "to", "for", "and", "or", "with", "by", "from", "that", "which", "who")
+)  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -104,16 +80,6 @@ def plain(text: str) -> str:
     """Return a question in the form in which two spellings of it meet."""
     folded = unicodedata.normalize("NFKC", text).lower()
     return " ".join(re.findall(r"[^\W_]+", folded))
-
-
-def read_lines(path: Path) -> Iterator[Row]:
-    """Read a JSON-lines file, plain or gzipped."""
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8") as packed:
-            yield from map(json.loads, packed)
-        return
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
 
 
 def as_dict(unit: Candidate) -> Row:
@@ -173,7 +139,10 @@ def dressed(row: Row) -> Row:
 
 
 def pool_rows(base: Row, orders: dict[str, list[Candidate]], stranger: list[Candidate]) -> Iterator[Row]:
-    """Make the rows of one question: a pool for each retriever, one without evidence, one of another question."""
+    """Make the rows of one question.
+
+    A pool for each retriever, one without evidence, one of another question.
+    """
     gold = set(base["ids"])
     rng = chance("rows", base["id"])
     names = sorted(orders)
@@ -222,7 +191,7 @@ def wide_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
     for name, most in WIDE.items():
         rows = [
             r
-            for r in read_lines(data / "wide/train" / f"{name}.jsonl.gz")
+            for r in read_values(data / "wide/train" / f"{name}.jsonl.gz")
             if plain(r["question"]) not in left_out
         ]
         rows.sort(key=lambda r: zlib.crc32(f"{name}{r['id']}".encode()))
@@ -231,9 +200,9 @@ def wide_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
             units = as_units(row["candidates"])
             ids = {i for g in row["gold"] for i in g}
             base = {
-                "id": f"{name}:{row['id']}", "base": f"{name}:{row['id']}", "set": name, "question": row["question"],
-                "unit": row["unit"], "kind": row["kind"], "ids": ids, "sets": row["gold"],
-                "total": min(map(len, row["gold"])) if row["gold"] else 0,
+                "id": f"{name}:{row['id']}", "base": f"{name}:{row['id']}", "set": name,
+                "question": row["question"], "unit": row["unit"], "kind": row["kind"], "ids": ids,
+                "sets": row["gold"], "total": min(map(len, row["gold"])) if row["gold"] else 0,
                 "size": max(SIZE, 25) if name.startswith("entail") else SIZE,
             }  # fmt: skip
             other = as_units(rows[(place + 11) % len(rows)]["candidates"])
@@ -243,7 +212,7 @@ def wide_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
 
 def reading_rows(data: Path, left_out: set[str]) -> Iterator[Row]:
     """Make single-fact pools of paragraphs: each question against all passages of its collection."""
-    rows = list(read_lines(data / "reading/nq_open_oracle.jsonl"))
+    rows = list(read_values(data / "reading/nq_open_oracle.jsonl"))
     passages: dict[str, Candidate] = {}
     for row in rows:
         ctx = row["ctxs"][0]
@@ -289,8 +258,8 @@ def _collection(
         hybrid = [replace(known[i], score=s) for i, s in fused.items()]
         by = chance("order", key).choice(["bm25", "minilm"])
         base = {
-            "id": key, "base": key, "set": name, "question": question, "unit": "paragraph", "kind": "single", "ids": ids,
-            "sets": [[i] for i in ids], "total": 1, "answer": answers,
+            "id": key, "base": key, "set": name, "question": question, "unit": "paragraph", "kind": "single",
+            "ids": ids, "sets": [[i] for i in ids], "total": 1, "answer": answers,
         }  # fmt: skip
         stranger = (
             list(lexical.retrieve(questions[(place + 7) % len(questions)][1], SIZE).candidates)
@@ -310,8 +279,9 @@ def benchmark_rows(data: Path) -> Iterator[Row]:
             units = [*item.pool.candidates, *item.spare.candidates]
             key = f"{item.dataset}:{item.question}"
             base = {
-                "id": f"{key}:{mode}", "base": key, "set": item.dataset, "question": item.pool.question, "unit": mode,
-                "kind": "multi", "ids": set(item.gold_ids), "total": item.total, "sets": [sorted(item.gold_ids)],
+                "id": f"{key}:{mode}", "base": key, "set": item.dataset, "question": item.pool.question,
+                "unit": mode, "kind": "multi", "ids": set(item.gold_ids), "total": item.total,
+                "sets": [sorted(item.gold_ids)],
             }  # fmt: skip
             orders = {
                 "minilm": units,
@@ -323,63 +293,14 @@ def benchmark_rows(data: Path) -> Iterator[Row]:
             yield from pool_rows(base, orders, list(other.pool.candidates) if place % 2 else [])
 
 
-# --- documents ----------------------------------------------------------------------------------------------
-
-
-def _tokens(text: str) -> list[str]:
-    folded = unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("‘", "'")
-    return re.findall(r"[^\W_]+", re.sub(r"(?<=\w)'(?=\w)", "", folded))
-
-
-def _unmarked(text: str) -> str:
-    text = re.sub(r"<!--.*?-->", " ", text, flags=re.S)
-    text = html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", " ", text))
-    text = re.sub(r"\]\([^)\s]*\)", "] ", text)
-    text = re.sub(r"<?https?://[^\s>)\]]+>?", " ", text)
-    text = re.sub(r":[a-zA-Z:]+:`([^`<]*?)\s*<[^`>]*>`_*", r"\1", text)
-    text = re.sub(r":[a-zA-Z:]+:`[~.!]*([^`]*)`", r"\1", text)
-    return re.sub(r"`([^`<]+?)\s*<[^`>]*>`_+", r"\1", text)
-
-
-def _holds(passage: list[str], quote: list[str], loose: bool) -> bool:
-    """Tell whether a passage has a quote's words in order, or, ``loose``, four fifths of them near each other."""
-    size = len(quote)
-    text = " " + " ".join(passage) + " "
-    if not quote or " " + " ".join(quote) + " " in text:
-        return bool(quote)
-    if not loose or size < 5:
-        return False
-    need, wanted, width = Counter(quote), -(-size * 80 // 100), 2 * size + 8
-    for start in range(0, max(1, len(passage) - size), max(1, size // 2)):
-        have = Counter(passage[start : start + width])
-        if sum(min(count, have[word]) for word, count in need.items()) >= wanted:
-            return True
-    return False
-
-
-def _found(fact: Row, unit: Candidate, text: list[list[str]]) -> bool:
-    for place in [fact, *fact.get("alt", ())]:
-        files = place["file"] if isinstance(place["file"], list) else [place["file"]]
-        source = (unit.source or "").partition("#")[0].lower()
-        right = any(source == f.lower() or source.endswith("/" + f.lower()) for f in files)
-        for quote in {tuple(_tokens(place["quote"])), tuple(_tokens(_unmarked(place["quote"])))}:
-            exact = right or (len(quote) >= 8 and not fact.get("same_text_elsewhere"))
-            if exact and any(_holds(t, list(quote), right) for t in text):
-                return True
-    return False
-
-
 def document_rows(data: Path, stores: Path | None) -> Iterator[Row]:
     """Make the rows of ``documents/train``: each corpus is indexed and searched as a user would."""
-    for folder in sorted((data / "documents/train").iterdir()):
-        if not (folder / "questions.jsonl").exists():
-            continue
+    for folder in corpus_folders(data / "documents/train"):
         with TemporaryDirectory() as scratch:
             store = (stores or Path(scratch)) / folder.name
             if not store.exists():
                 files = Path(scratch) / "files"
-                with tarfile.open(folder / "files.tar.xz") as archive:
-                    archive.extractall(files, filter="data")
+                unpack(folder / "files.tar.xz", files)
                 index_paths([files], open_store(store, create=True, encoder=encoder("wordllama")))
             yield from _corpus_rows(folder, store)
 
@@ -390,10 +311,10 @@ def _corpus_rows(folder: Path, store: Path) -> Iterator[Row]:
     if corpus is None:
         raise AssertionError("a pipeline opened by path has its store")
     hybrid = CorpusRetriever(corpus, "hybrid", encoder=rag.encoder)
-    questions = list(read_lines(folder / "questions.jsonl"))
+    questions = list(read_document_questions(folder))
     found = []
     for row in questions:
-        text = row["question"]
+        text = row.question
         found.append(
             {
                 "follow": list(rag.retriever.retrieve(text, DEEP).candidates),
@@ -403,16 +324,20 @@ def _corpus_rows(folder: Path, store: Path) -> Iterator[Row]:
         )
     for place, (row, orders) in enumerate(zip(questions, found, strict=True)):
         units = {unit.id: unit for order in orders.values() for unit in order}
-        texts = {key: [_tokens(u.text), _tokens(_unmarked(u.text))] for key, u in units.items()}
+        texts = {key: ContextText(unit.source, unit.text) for key, unit in units.items()}
         facts = [
-            {"quote": f["quote"], "ids": [k for k, u in units.items() if _found(f, u, texts[k])]}
-            for f in row["facts"]
+            {
+                "quote": fact.quotes[0].text,
+                "ids": [k for k, text in texts.items() if fact_found(fact, [text])],
+            }
+            for fact in row.facts
         ]
         gold = {i for f in facts for i in f["ids"]}
         base = {
-            "id": f"{folder.name}:{row['id']}", "base": f"documents:{folder.name}", "set": f"documents:{folder.name}",
-            "question": row["question"], "unit": "document", "kind": row["type"], "ids": gold, "facts": facts,
-            "total": len(facts), "answer": row["answer"], "answer_re": row["answer_re"],
+            "id": f"{folder.name}:{row.id}", "base": f"documents:{folder.name}",
+            "set": f"documents:{folder.name}", "question": row.question, "unit": "document", "kind": row.kind,
+            "ids": gold, "facts": facts, "total": len(facts), "answer": list(row.answers),
+            "answer_re": row.pattern,
         }  # fmt: skip
         kept = {"follow": orders["follow"]}
         other = chance("order", base["id"]).choice(["bm25", "hybrid"])
@@ -457,7 +382,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     left_out = {
-        plain(row["question"]) for file in (args.data / "wide/dev").glob("*.gz") for row in read_lines(file)
+        plain(row["question"]) for file in (args.data / "wide/dev").glob("*.gz") for row in read_values(file)
     }
     sources: dict[str, Callable[[], Iterator[Row]]] = {
         "documents-train": lambda: document_rows(args.data, args.stores),

@@ -34,7 +34,7 @@ def tune_weights(
     say: Callable[[str], None],
     k: int = 5,
 ) -> tuple[Weights, dict[str, Any]]:
-    """The best weights found in ``steps`` steps, and their Sup F1 on the questions searched and held out."""
+    """Return the best weights of ``steps`` steps, and their Sup F1 on questions searched and held out."""
     rng = np.random.default_rng(seed)
     promoter = Promoter(Weights(), strategy="formula")
     search, held = [], []
@@ -69,8 +69,12 @@ def tune_weights(
 
 
 def _start(mode: Mode) -> Weights:
-    """Where an earlier, longer search on the train files ended, or the defaults: a search by chance steps
-    from far away gets stuck."""
+    """Return where an earlier, longer search on the train files ended, or the defaults.
+
+    A search by chance steps from far away gets stuck. For paragraphs the earlier search's end is what ships.
+    """
+    if mode == "paragraph":
+        return Weights.shipped(mode)
     file = files("pagerag_lab.tune") / "data" / f"start-{mode}.json"
     return Weights.from_dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else Weights()
 
@@ -80,7 +84,7 @@ def _read(promoter: Promoter, item: LabelledPool, mode: Mode) -> tuple[LabelledP
 
 
 def _objective(rows: Sequence[tuple[LabelledPool, Evidence]], w: Weights, mode: Mode, k: int) -> float:
-    """Mean over datasets of the mean of core Sup F1, with a fifth of the filled one so that ranking counts."""
+    """Average core Sup F1 over datasets, with a fifth of the filled one so that ranking counts."""
     by_dataset: dict[str, list[float]] = {}
     strategy = FormulaStrategy()
     for item, evidence in rows:

@@ -1,7 +1,7 @@
 """Make the list of common words: ``python -m pagerag_lab.tune.word_rarity --pools FOLDER --out FILE``.
 
-Each text of the train pools counts once; a word's level is -ln of the share of texts that hold it, in half steps.
-Words that fewer than ``LEAST`` texts hold are left out: they count as rare.
+Each text of the train pools counts once; a word's level is -ln of the share of texts that hold it, in half
+steps. Words that fewer than ``LEAST`` texts hold are left out: they count as rare.
 """
 
 from __future__ import annotations
