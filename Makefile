@@ -12,7 +12,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit browser fuzz clean
+.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit browser fuzz soak clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -86,6 +86,9 @@ fuzz: $(VENV)/.dev ## FUZZ generated inputs of promote (100000): only our own er
 	@# in twenty processes, because hypothesis remembers what it tried
 	for run in $$(seq 20); do echo "run $$run of 20"; PAGERAG_FUZZ_INPUTS=$$(( $(FUZZ) / 20 )) \
 	  $(BIN)/python -m pytest tests/promotion/test_fuzz.py --timeout 7200 || exit 1; done
+
+soak: $(VENV)/.dev ## a server for MINUTES (30) under 16 clients, indexing beside it: no errors, equal answers, flat memory
+	$(BIN)/python -m pagerag_lab.benchmarks.soak --minutes $(or $(MINUTES),30)
 
 test: lint types doors unit test-dist ## everything CI checks
 

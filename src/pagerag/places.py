@@ -11,9 +11,9 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
+from pagerag._remember import remember
 from pagerag.units import Candidate
 
 __all__ = ["SECTION_MARK", "Located", "Place", "Run", "SourceMap", "place_of"]
@@ -140,7 +140,7 @@ class SourceMap:
         return _decoded(text) if text else cls()
 
 
-@lru_cache(maxsize=4096)
+@remember(8 << 20)
 def _decoded(text: str) -> SourceMap:
     flat, line, steps, parts = json.loads(text)
     runs = []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._remember import remember
 from pagerag.text.analysis import Analysis, codes_of
 from pagerag.text.codes import word_codes
 from pagerag.text.gazetteer import title_keys, title_parts
@@ -56,7 +56,7 @@ class Title:
         self.parts = title_parts(self.key)[0]  # the words of the key, where there are several
 
 
-@lru_cache(maxsize=1 << 14)
+@remember(8 << 20)
 def title_reading(title: str) -> Title:
     """Kept, because an index has few titles and they come again and again."""
     return Title(title)

@@ -7,11 +7,12 @@ pools. Codes hold within one process only, so they are never stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pagerag._remember import remember
 
 __all__ = ["Codes", "question_codes", "unit_codes", "word_codes"]
 
@@ -66,7 +67,7 @@ def word_codes(words: Sequence[str]) -> Ints:
     return codes
 
 
-@lru_cache(maxsize=256)
+@remember(2 << 20)
 def question_codes(tokens: tuple[str, ...]) -> Ints:
     """Return the codes of a question's words, each once.
 

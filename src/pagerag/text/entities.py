@@ -7,8 +7,8 @@ case, surnames, acronyms) is resolved in ``gazetteer.py``.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from pagerag._remember import remember
 from pagerag.text.lexicon import NAME_JOINERS, RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
@@ -128,7 +128,7 @@ def _numbers(text: str, names: list[str]) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=1 << 14)
+@remember(4 << 20)
 def name_key(surface: str) -> str:
     """Return the form in which two spellings of a name meet: folded words without stop words.
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
+from pagerag._remember import remember
 from pagerag.text.entities import name_key
 
 __all__ = ["Gazetteer", "title_keys", "title_parts"]
@@ -82,7 +82,7 @@ class Gazetteer:
         return key
 
 
-@lru_cache(maxsize=1 << 14)
+@remember(4 << 20)
 def title_parts(title: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Return the words of a title, the shorter names it may go by, and its initials.
 

@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._remember import remember
 from pagerag.text.lexicon import STOP_WORDS
 from pagerag.text.tokens import all_words
 
@@ -44,7 +45,7 @@ _IS_KEY = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*").fullmatch
 _CLOSING = {")": "(", "）": "（"}
 
 
-@lru_cache(maxsize=1 << 17)
+@remember(12 << 20)
 def word_number(word: str) -> int:
     """Return an unsigned 64-bit hash of a word."""
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "little")
@@ -88,7 +89,7 @@ def run_numbers(
     return found.view(np.int64)
 
 
-@lru_cache(maxsize=1 << 16)
+@remember(8 << 20)
 def title_keys(title: str) -> tuple[str, ...]:
     """Return the keys of a title, the most exact first.
 

@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._remember import remember
 from pagerag.text.entities import extract_entities
 from pagerag.text.keys import run_numbers, word_number, words_number
 from pagerag.text.lexicon import RELATION_OF, STOP_WORDS
@@ -191,7 +192,7 @@ _LONG, _LAST, _ALONE = map(int, NameWord)
 _Piece = tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], int, bool]
 
 
-@lru_cache(maxsize=1 << 16)
+@remember(12 << 20)
 def _piece(chunk: str) -> _Piece:
     """Read a piece of text between blanks; kept, because the same pieces come again and again.
 

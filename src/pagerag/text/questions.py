@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
+from pagerag._remember import remember
 from pagerag.text.entities import extract_entities, name_key
 from pagerag.text.lexicon import ANSWER_WORDS, BY_DATE, COMPARATIVES, RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
@@ -83,7 +83,7 @@ class Question:
     something in the pool."""
 
 
-@lru_cache(maxsize=256)
+@remember(4 << 20)
 def read_question(text: str) -> Question:
     """Read a question; the last ones are kept, because one question is often put to several pools."""
     words = all_words(text)

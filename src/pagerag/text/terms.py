@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from pagerag._remember import remember
 from pagerag.text.tokens import all_words
 
 __all__ = ["encoded_text", "terms", "terms_of"]
@@ -34,7 +33,7 @@ def terms_of(words: list[str]) -> list[str]:
     return [term for word in words if (term := _term(word))] or words
 
 
-@lru_cache(maxsize=1 << 16)
+@remember(6 << 20)
 def _term(word: str) -> str:
     """Return the word without its plural ending, and nothing for a function word.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from pagerag._visible import short_runs
 from pagerag.text.lexicon import STOP_WORDS
 
 __all__ = ["all_words", "fold", "tokenize"]
@@ -37,7 +38,7 @@ def fold(text: str) -> str:
     """Lower case without accents; compatibility forms (full width, ligatures) become their plain ones."""
     if text.isascii():
         return text.lower()
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", short_runs(text)))
     return unicodedata.normalize("NFC", plain).casefold()
 
 
