@@ -71,7 +71,7 @@ def admit_reached(
     for place, unit in enumerate(pool):
         if place in inside:
             continue
-        reached = bool(unit.title) and title_reading(unit.title).key in named
+        reached = bool(unit.title) and title_reading(unit.title or "").key in named
         found = words(unit)
         if reached or found >= usual - 1:
             worth.append((-(found + 2.0 * reached), place))
