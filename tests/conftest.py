@@ -1,13 +1,14 @@
-"""Settings of all tests, and the shipped models, opened once."""
+"""Settings of all tests, the shipped models and a PostgreSQL server, opened once."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import settings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("pagerag", deadline=None)
-settings.load_profile("pagerag")
+import pytest
+
+if TYPE_CHECKING:
+    from pagerag.testing.postgres import PostgresServer
 
 try:
     import hypothesis
@@ -35,3 +36,14 @@ def support():
     from pagerag.models import support_encoder
 
     return support_encoder(threads=1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    from pagerag.testing.postgres import PostgresServer, missing_server
+
+    why = missing_server()
+    if why:
+        pytest.skip(why)
+    with PostgresServer() as server:
+        yield server

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
@@ -56,8 +57,17 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
+_BETWEEN = re.compile(r"(?<=\S)[\s,]+(?=[A-Za-z][A-Za-z0-9+.\-]*://)")
+
+
 def shown_url(url: str) -> str:
-    """Return an address that may be printed: user name, password and query are replaced by stars."""
+    """Return an address that may be printed: user name, password and query are replaced by stars.
+
+    Several addresses in one text, with blanks or commas between them, are shown each.
+    """
+    several = _BETWEEN.split(url)
+    if len(several) > 1:
+        return ",".join(map(shown_url, several))
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -139,7 +139,7 @@ class PageRAG:
         place = os.fspath(path) if path is not None else settings.store.path
         if encoder is None:
             with open_store(place) as named:
-                encoder = encoder_of_store(named.encoder_name, place, settings.store.encoder)
+                encoder = encoder_of_store(named.encoder_name, named.location, settings.store.encoder)
         store = open_store(place, encoder=encoder)
         promoter = promoter_of(settings)
         own_reader = reader is None or isinstance(reader, str)

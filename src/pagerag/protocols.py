@@ -128,6 +128,12 @@ class Snapshot(Protocol):
         """Rank units by cosine with each row of ``vectors``."""
         ...
 
+    def rank_both(
+        self, text: str, vectors: NDArray[np.floating[Any]], k: int
+    ) -> tuple[Sequence[Hit], Sequence[Sequence[Hit]]]:
+        """Return ``rank_text`` and ``rank_vectors``, asked together: one round trip to a server."""
+        ...
+
     def rank_names(self, numbers: NDArray[np.int64], k: int) -> Mapping[int, Sequence[int]]:
         """Return the rows of at most ``k`` units for each number that is one of a unit's names.
 
@@ -204,7 +210,11 @@ class Corpus(Protocol):
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """Be the only writer while the block runs; a second one gets a StoreError at once."""
+        """Be a writer while the block runs.
+
+        Where an engine takes one writer at a time, a second one gets a StoreError at once. Where it takes
+        several, they are let in, and one who may not write at all gets the StoreError.
+        """
         ...
 
     def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:

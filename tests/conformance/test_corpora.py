@@ -1,7 +1,8 @@
-"""Both engines keep the contract of a corpus; one that breaks it is told so."""
+"""Every engine keeps the contract of a corpus; one that breaks it is told so."""
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,30 @@ import pytest
 from pagerag.protocols import Encoder
 from pagerag.store import MemoryCorpus, open_store
 from pagerag.testing import check_corpus
+from pagerag.testing.postgres import PostgresServer, open_postgres
 
 
 def test_the_embedded_store(tmp_path: Path) -> None:
-    check_corpus(partial(open_store, tmp_path / "store", create=True))
+    def set_schema(version: int) -> None:
+        with sqlite3.connect(tmp_path / "store" / "corpus.sqlite") as connection:
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
+        connection.close()
+
+    check_corpus(partial(open_store, tmp_path / "store", create=True), set_schema=set_schema)
+
+
+def test_postgresql(postgres: PostgresServer) -> None:
+    url = postgres.database("conforms")
+
+    def set_schema(version: int) -> None:
+        postgres.execute(f"UPDATE pagerag.corpus SET schema = {version}", "conforms")  # noqa: S608
+
+    check_corpus(partial(open_postgres, url), several_writers=True, set_schema=set_schema)
+
+
+def test_postgresql_in_shards(postgres: PostgresServer) -> None:
+    urls = " ".join(postgres.database(f"shard{number}") for number in range(3))
+    check_corpus(partial(open_postgres, urls), several_writers=True, kills=1)
 
 
 def test_the_corpus_in_memory() -> None:

@@ -17,6 +17,7 @@ from pagerag.protocols import Encoder, Retriever
 from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever, Limits, MemoryCorpus
 from pagerag.retrieve.adaptive import Frontier
 from pagerag.retrieve.candidate_features import DIRECT, LINK
+from pagerag.store.base import SnapshotBase
 from pagerag.units import Candidate
 
 QUESTION = "In which city was the composer of the film Interstellar born?"
@@ -34,7 +35,7 @@ class Counting(MemoryCorpus):
             yield _Counted(self, now)
 
 
-class _Counted:
+class _Counted(SnapshotBase):
     def __init__(self, corpus: Counting, now: Any) -> None:
         self.corpus, self.now = corpus, now
         self.rank_names, self.units = now.rank_names, now.units

@@ -22,6 +22,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
+from pagerag._secrets import shown_url
 from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, clean_output, error
 from pagerag.errors import PageRAGError
 
@@ -96,6 +97,7 @@ class _Parser(argparse.ArgumentParser):
         flags = [flag for action in self._actions for flag in action.option_strings]
         said = []
         for word in unknown:
+            word = shown_url(word) if "://" in word else word  # an address may hold a password
             name = word.partition("=")[0]
             near = get_close_matches(name, flags, 1, 0.5) if name.startswith("-") else []
             said.append(f"{word} (did you mean {near[0]}?)" if near else word)

@@ -19,7 +19,7 @@ from typing import Any
 from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import FAILED, OK, paint, print_json
 from pagerag.errors import MissingExtraError, PageRAGError
-from pagerag.settings import Settings
+from pagerag.settings import Settings, shown
 from pagerag.units import Candidate
 
 HELP = "Check the installation: packages, models, endpoints, store, settings."
@@ -240,7 +240,7 @@ def _chat(settings: Settings) -> str:
 
 
 def _store(args: argparse.Namespace, settings: Settings) -> Finding:
-    place = settings.store.path
+    place = str(shown(settings.store.path))
     if "://" not in place and not Path(place).exists():
         status = "broken" if args.store else "skipped"
         return Finding(
@@ -249,7 +249,7 @@ def _store(args: argparse.Namespace, settings: Settings) -> Finding:
     try:
         from pagerag.store import open_store
 
-        with open_store(place) as store:
+        with open_store(settings.store.path) as store:
             held: Any = store.stats()
             damage = store.verify() if args.store else []
     except PageRAGError as problem:

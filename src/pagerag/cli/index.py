@@ -11,8 +11,9 @@ from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
+from pagerag.protocols import Corpus
 from pagerag.settings import Settings
-from pagerag.store import SqliteCorpus, StoreStats, local_folder, open_store, store_exists
+from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
 
 HELP = """Read documents into a store. Unchanged files are skipped, changed ones replaced; a run that was
 interrupted goes on where it stopped when the same command is given again."""
@@ -135,19 +136,20 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def open_for_writing(settings: Settings) -> SqliteCorpus:
+def open_for_writing(settings: Settings) -> Corpus:
     """Return the store of the settings: with its own encoder, or with the setting's where it is new."""
     from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder, encoder_of_store
 
     name = settings.store.encoder
     if (name or DEFAULT_ENCODER) == "wordllama":
         need_app("wordllama", purpose="to index documents")
-    folder = local_folder(settings.store.path)
-    if folder is not None and not store_exists(folder):
-        return open_store(settings.store.path, encoder(name or DEFAULT_ENCODER), create=True)
-    with open_store(settings.store.path) as present:
-        named = present.encoder_name
-    return open_store(settings.store.path, encoder_of_store(named, settings.store.path, name), create=True)
+    place = settings.store.path
+    if not store_exists(place):
+        return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
+    upgrade_store(place)
+    with open_store(place) as present:
+        made = encoder_of_store(present.encoder_name, present.location, name)
+    return open_store(place, made, create=True)
 
 
 def _fields(pairs: list[str]) -> dict[str, str]:

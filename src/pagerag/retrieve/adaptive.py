@@ -131,12 +131,14 @@ class Frontier:
 
     def _start(self) -> None:
         limits, corpus = self.limits, self.corpus
-        words = corpus.rank_text(self.question, limits.depth)
-        rankings: list[Sequence[Hit]] = [words]
+        words: Sequence[Hit]
+        near: Sequence[Sequence[Hit]] = ()
         if self.vector is not None:
-            rankings += corpus.rank_vectors(self.vector[None, :], limits.depth)
+            words, near = corpus.rank_both(self.question, self.vector[None, :], limits.depth)
+        else:
+            words = corpus.rank_text(self.question, limits.depth)
         self._lexical = dict(words)
-        self.fused = fuse_hits(rankings)
+        self.fused = fuse_hits([words, *near])
         asked = QuestionReading.of(self.question, self.vector, ())
         first = [(key, Step("search")) for key in list(self.fused)[: limits.first]]
         units = self._take(

@@ -57,5 +57,5 @@ class CorpusRetriever:
         if self.mode == "dense":
             return [(hit.row, hit.score) for hit in now.rank_vectors(vector[None, :], k)[0]]
         depth = max(k, self.depth)
-        rankings = [now.rank_text(question, depth), now.rank_vectors(vector[None, :], depth)[0]]
-        return list(fuse_hits(rankings).items())
+        words, near = now.rank_both(question, vector[None, :], depth)
+        return list(fuse_hits([words, near[0]]).items())

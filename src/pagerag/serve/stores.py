@@ -15,11 +15,13 @@ from pagerag.protocols import Reader
 from pagerag.serve.models import Tuning
 from pagerag.serve.problems import Problem
 from pagerag.settings import Settings
-from pagerag.store import local_folder, store_exists
+from pagerag.store import store_exists
 
 __all__ = ["Held", "Stores", "places_of", "tuned_promoter"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
+
+_NAMED = re.compile(r"[^/:?]*=")  # an address may have "=" in its query
 
 
 def places_of(settings: Settings, given: list[str] | None = None) -> dict[str, str]:
@@ -28,7 +30,7 @@ def places_of(settings: Settings, given: list[str] | None = None) -> dict[str, s
     Where nothing names a store, ``store.path`` is served if it is there.
     """
     if given:
-        named = [item.split("=", 1) if "=" in item else [_name(item), item] for item in given]
+        named = [item.split("=", 1) if _NAMED.match(item) else [_name(item), item] for item in given]
     elif settings.serve.stores:
         named = [[name, str(path)] for name, path in settings.serve.stores.items()]
     else:
@@ -46,7 +48,7 @@ def places_of(settings: Settings, given: list[str] | None = None) -> dict[str, s
 
 
 def _name(path: str) -> str:
-    last = PurePosixPath(path.rstrip("/")).name
+    last = PurePosixPath(path.partition("?")[0].rstrip("/")).name
     return re.sub(r"[^A-Za-z0-9._\-]+", "-", last).strip("-.") or "store"
 
 
@@ -62,8 +64,7 @@ class Held:
     @property
     def exists(self) -> bool:
         """Whether there is something to open."""
-        folder = local_folder(self.path)
-        return self._pipeline is not None or folder is None or store_exists(folder)
+        return self._pipeline is not None or store_exists(self.path)
 
     def pipeline(self, tuning: Tuning | None = None) -> PageRAG:
         """Return the pipeline over the store, changed as a request asks."""

@@ -1,11 +1,11 @@
-"""Where passages live: the corpus in memory, and the embedded store in a folder."""
+"""Where passages live: in memory, in the embedded store of a folder, or in PostgreSQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pagerag.errors import InputError
-from pagerag.protocols import Encoder
+from pagerag.protocols import Corpus, Encoder
 from pagerag.store.memory import MemoryCorpus
 from pagerag.store.places import Place, place_of, sentences_of
 from pagerag.store.schema import SCHEMA_VERSION
@@ -28,22 +28,37 @@ __all__ = [
     "place_of",
     "sentences_of",
     "store_exists",
+    "upgrade_store",
 ]
 
+POSTGRES = ("postgresql", "postgres")
 
-def open_store(location: str | Path, encoder: Encoder | None = None, *, create: bool = False) -> SqliteCorpus:
-    """Open the store at a folder; ``create`` makes it when it is not there.
+
+def open_store(location: str | Path, encoder: Encoder | None = None, *, create: bool = False) -> Corpus:
+    """Open the store at a location; ``create`` makes it when it is not there.
+
+    A location is a folder on a local disk, or an address whose scheme names the engine: ``postgresql://``,
+    and several of them, separated by blanks or commas, for a store that is spread over databases.
 
     Without an encoder the store serves lexical search, look-up, fetching and statistics. With one, its name
     and dimension must be those the store was made with.
     """
     folder = local_folder(str(location))
-    if folder is None:
-        scheme = str(location).partition("://")[0]
-        raise InputError(
-            f"there is no engine for {scheme}:// stores in this version; name a folder on a local disk"
-        )
-    return SqliteCorpus(folder, encoder, create=create)
+    if folder is not None:
+        return SqliteCorpus(folder, encoder, create=create)
+    scheme = _scheme(location)
+    if scheme in POSTGRES:
+        from pagerag.store.postgres import PostgresCorpus
+
+        return PostgresCorpus(str(location), encoder, create=create)
+    raise InputError(
+        f"there is no engine for {scheme}:// stores in this version; name a folder on a local disk or a "
+        "postgresql:// address"
+    )
+
+
+def _scheme(location: str | Path) -> str:
+    return str(location).strip().partition("://")[0].lower()
 
 
 def local_folder(location: str) -> Path | None:
@@ -54,6 +69,21 @@ def local_folder(location: str) -> Path | None:
     return Path(rest) if scheme == "file" else None
 
 
-def store_exists(folder: Path) -> bool:
-    """Return whether the folder holds a store, of this version of pagerag or another."""
-    return any((folder / name).exists() for name in (FILE_NAME, OLD_NAME))
+def upgrade_store(location: str | Path) -> None:
+    """Bring a store of an older schema version up to date, where its engine can."""
+    if _scheme(location) in POSTGRES:
+        from pagerag.store.postgres import migrate
+
+        migrate(str(location))
+
+
+def store_exists(location: str | Path) -> bool:
+    """Return whether there is a store at the location, of this version of pagerag or another."""
+    folder = local_folder(str(location))
+    if folder is not None:
+        return any((folder / name).exists() for name in (FILE_NAME, OLD_NAME))
+    if _scheme(location) in POSTGRES:
+        from pagerag.store.postgres import exists
+
+        return exists(str(location))
+    return True  # open_store says what is wrong with it

@@ -24,7 +24,25 @@ from pagerag.text.keys import key_number, title_key
 from pagerag.text.terms import encoded_text
 from pagerag.units import Analysis, Candidate, FileRecord, Hit, Unit
 
-__all__ = ["CorpusBase", "check_points", "check_units", "files_by_type"]
+__all__ = ["CorpusBase", "SnapshotBase", "check_points", "check_units", "files_by_type"]
+
+
+class SnapshotBase(ABC):
+    """A snapshot whose two rankings are searched one after the other."""
+
+    @abstractmethod
+    def rank_text(self, text: str, k: int) -> Sequence[Hit]:
+        """Rank units by BM25."""
+
+    @abstractmethod
+    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> Sequence[Sequence[Hit]]:
+        """Rank units by cosine with each row of ``vectors``."""
+
+    def rank_both(
+        self, text: str, vectors: NDArray[np.floating[Any]], k: int
+    ) -> tuple[Sequence[Hit], Sequence[Sequence[Hit]]]:
+        """Return ``rank_text`` and ``rank_vectors``."""
+        return self.rank_text(text, k), self.rank_vectors(vectors, k)
 
 
 class CorpusBase(ABC):

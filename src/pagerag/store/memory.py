@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, StoreError
 from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, check_points, check_units, files_by_type
+from pagerag.store.base import CorpusBase, SnapshotBase, check_points, check_units, files_by_type
 from pagerag.store.bm25 import BM25
 from pagerag.store.ranking import best
 from pagerag.text.keys import name_numbers
@@ -207,7 +207,7 @@ class MemoryCorpus(CorpusBase):
             self._held, self._state = {}, None
 
 
-class _State:
+class _State(SnapshotBase):
     """One version of a corpus in memory; indexes are built when first asked for."""
 
     def __init__(self, version: int, held: tuple[_Held, ...], dimension: int, encoder: str) -> None:

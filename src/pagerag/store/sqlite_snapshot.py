@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.store.base import check_points
+from pagerag.store.base import SnapshotBase, check_points
 from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
 from pagerag.store.problems import reading
 from pagerag.store.schema import Identity, unpack_unit
@@ -123,7 +123,7 @@ class State:
             return self._vectors
 
 
-class SqliteSnapshot:
+class SqliteSnapshot(SnapshotBase):
     """Rankings and units of one version of an embedded store; see ``pagerag.protocols.Snapshot``."""
 
     def __init__(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -66,12 +67,32 @@ LANGUAGES = {
 }
 
 
-def check_corpus(open_corpus: OpenCorpus, *, durable: bool = True, kills: int = 2) -> None:
+@cache
+def _scripts(most: int = 100) -> list[tuple[str, str]]:
+    """Return two words of each of the first scripts of Unicode that have letters for them."""
+    letters: dict[str, list[str]] = {}
+    for code in range(0x250, 0x13000):
+        if unicodedata.category(chr(code)) in ("Lo", "Ll", "Lm"):
+            letters.setdefault(unicodedata.name(chr(code)).partition(" ")[0], []).append(chr(code))
+    enough = [found for found in letters.values() if len(found) >= 10][:most]
+    return [("".join(found[:5]), "".join(found[5:10])) for found in enough]
+
+
+def check_corpus(
+    open_corpus: OpenCorpus,
+    *,
+    durable: bool = True,
+    kills: int = 2,
+    several_writers: bool = False,
+    set_schema: Callable[[int], None] | None = None,
+) -> None:
     """Check a corpus against the contract of ``pagerag.protocols.Corpus``.
 
     ``open_corpus`` is called several times, also by other processes where ``durable``: it must then be
     something that can be pickled (a function of a module, or ``functools.partial`` of one), and every call
-    must open the same corpus. A writer is killed ``kills`` times.
+    must open the same corpus. A writer is killed ``kills`` times. ``several_writers`` says that ``writing``
+    lets several in. ``set_schema`` changes the schema version that the stored corpus tells of itself, so that
+    opening one of another version can be checked.
     """
     encoder = FakeEncoder(64)
     check = Checker("check_corpus", open_corpus)
@@ -80,12 +101,15 @@ def check_corpus(open_corpus: OpenCorpus, *, durable: bool = True, kills: int = 
         _check_search(check, corpus, encoder)
         _check_units(check, corpus)
         _check_refusals(check, corpus)
-        _check_writes(check, corpus)
+        _check_writes(check, corpus, several_writers=several_writers)
         _check_snapshots(check, corpus)
         _check_readers_beside_a_writer(check, corpus)
     if durable:
         _check_durable(check, open_corpus, encoder)
+        _check_writers(check, open_corpus, encoder)
         _check_kills(check, open_corpus, encoder, kills)
+    if set_schema is not None:
+        _check_schema(check, open_corpus, encoder, set_schema)
 
 
 def _unit(number: int, title: str | None, text: str, source: str | None = None) -> Unit:
@@ -113,6 +137,7 @@ def _units() -> list[Unit]:
             ("film", "river", "city", "music", "bank", "star")[k % 6] for k in range(number % 7 + 1)
         )
         texts.append((f"Note {number}", f"Note {number} tells of {words} and of thing{number % 9}."))
+    texts += [(word, f"{word} {other} {word}") for word, other in _scripts()]
     return [_unit(number, title, text) for number, (title, text) in enumerate(texts)]
 
 
@@ -141,9 +166,11 @@ def _check_search(check: Checker, corpus: Corpus, encoder: FakeEncoder) -> None:
 
 
 def _compare(check: Checker, corpus: Corpus, exact: MemoryCorpus, encoder: FakeEncoder) -> None:
-    for question in QUESTIONS:
+    for question in (*QUESTIONS, *(f"{word} {other}" for word, other in _scripts())):
         found, want = corpus.search_text(question, TOP), exact.search_text(question, TOP)
         _same_ranking(check, f"text search for {question!r}", found, want, 1e-3)
+        gap = max((abs((a.score or 0) - (b.score or 0)) for a, b in zip(found, want, strict=True)), default=0)
+        check.expect(gap <= 1e-4, f"text search for {question!r}: exact, place by place", gap)
         vector = encoder.encode_queries([question])[0]
         found, want = corpus.search_vector(vector, TOP), exact.search_vector(vector, TOP)
         check.expect(
@@ -152,6 +179,12 @@ def _compare(check: Checker, corpus: Corpus, exact: MemoryCorpus, encoder: FakeE
             question,
         )
         _same_ranking(check, f"vector search for {question!r}", found, want, 0.01)
+    with corpus.snapshot() as now:
+        vectors = encoder.encode_queries(QUESTIONS[:2])
+        alone = now.rank_text(QUESTIONS[0], TOP), now.rank_vectors(vectors, TOP)
+        together = now.rank_both(QUESTIONS[0], vectors, TOP)
+    same = list(alone[0]) == list(together[0]) and list(map(list, alone[1])) == list(map(list, together[1]))
+    check.expect(same, "rank_both gives the two rankings", together)
     spelled: dict[str, tuple[str, ...]] = {
         title: (title, f" {title}! ") for title in LANGUAGES if title_keys(title)
     }
@@ -163,9 +196,9 @@ def _compare(check: Checker, corpus: Corpus, exact: MemoryCorpus, encoder: FakeE
             titles = [unit.title for unit in corpus.lookup_title(name)]
             check.expect(title in titles, f"the title {title!r} is found as {name!r}", titles)
     asked = [*LANGUAGES, "", "!!", "no such title anywhere"]
-    together = [[unit.id for unit in found] for found in corpus.lookup_titles(asked)]
-    alone = [[unit.id for unit in corpus.lookup_title(title)] for title in asked]
-    check.expect(together == alone, "many titles at once are the single look-ups", together)
+    many = [[unit.id for unit in found] for found in corpus.lookup_titles(asked)]
+    single = [[unit.id for unit in corpus.lookup_title(title)] for title in asked]
+    check.expect(many == single, "many titles at once are the single look-ups", many)
 
 
 def _same_ranking(
@@ -259,7 +292,7 @@ def _check_refusals(check: Checker, corpus: Corpus) -> None:
     check.expect(not corpus.search_text(QUESTIONS[0], 0), "k = 0 finds nothing", "something")
 
 
-def _check_writes(check: Checker, corpus: Corpus) -> None:
+def _check_writes(check: Checker, corpus: Corpus, *, several_writers: bool) -> None:
     size = len(corpus)
     parts = [
         replace(_unit(0, "Parts", f"Part {n} of it."), id=f"parts#{n}", source="parts", position=n, total=3)
@@ -292,7 +325,10 @@ def _check_writes(check: Checker, corpus: Corpus) -> None:
     check.expect(list(corpus.verify()) == [], "verify finds no damage", corpus.verify())
     with corpus.writing():
         second = check.call("a second writer", lambda: _is_let_in(corpus), (StoreError,))
-        check.expect(second is None, "a second writer is refused", "it was let in")
+        if several_writers:
+            check.expect(second, "a second writer is let in", "it was refused")
+        else:
+            check.expect(second is None, "a second writer is refused", "it was let in")
 
 
 def _is_let_in(corpus: Corpus) -> bool:
@@ -372,6 +408,47 @@ def _check_durable(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder
     for other in (FakeEncoder(64, name="another"), FakeEncoder(32)):
         opened = check.call("another encoder", partial(open_corpus, other), (StoreMismatchError,))
         check.expect(opened is None, "another encoder raises StoreMismatchError", opened)
+
+
+def _check_schema(
+    check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder, set_schema: Callable[[int], None]
+) -> None:
+    with open_corpus(encoder) as corpus:
+        version = corpus.stats().schema_version
+    set_schema(version + 1)
+    newer = check.call("a newer schema", partial(open_corpus, encoder), (StoreMismatchError,))
+    check.expect(newer is None, "a corpus of a newer schema version is refused", newer)
+    set_schema(version)
+    with open_corpus(encoder) as corpus:
+        check.expect(len(corpus) > 0, "and nothing of it was touched", len(corpus))
+
+
+WRITERS, DOCUMENTS = 2, 8
+
+
+def _check_writers(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder) -> None:
+    """Write from several processes at once: every document of each is there afterwards."""
+    context = multiprocessing.get_context("spawn")
+    writers = [
+        context.Process(target=_write_some, args=(open_corpus, n), daemon=True) for n in range(WRITERS)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    with open_corpus(encoder) as corpus:
+        want = {f"writer {writer} {n}" for writer in range(WRITERS) for n in range(DOCUMENTS)} | {"writers"}
+        there = {source for source in corpus.documents() if source.startswith("writer")}
+        check.expect(there == want, "several writers at once lose nothing", sorted(want - there))
+        check.expect(list(corpus.verify()) == [], "and damage nothing", corpus.verify())
+        corpus.delete(want)
+
+
+def _write_some(open_corpus: OpenCorpus, number: int) -> None:
+    with open_corpus(FakeEncoder(64)) as corpus:
+        for place in range(DOCUMENTS):
+            for source in (f"writer {number} {place}", "writers"):  # one of its own, and one that both write
+                corpus.upsert([_unit(0, source, f"Document {place} of writer {number}.", source)])
 
 
 def _check_kills(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder, kills: int) -> None:

@@ -1,0 +1,596 @@
+"""A corpus in PostgreSQL with pgvector: for a team, with several writers, replicas and shards.
+
+Lexical search is BM25 in the database, over a table of postings of our own terms: exact, and the same scores
+as in memory. (``ts_rank`` is no BM25: the top 20 of both had 18 % in common.) Dense search compares all
+vectors of a small corpus, and goes through an HNSW index of float16 vectors in a large one.
+
+``location`` is one address, or several: then documents are spread over the databases by a hash of their
+source, every search asks all of them, and BM25 weighs terms by how common they are in all of them together.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pagerag.errors import InputError, StoreError, StoreMismatchError
+from pagerag.protocols import Encoder, Snapshot
+from pagerag.store.base import CorpusBase, check_units, files_by_type
+from pagerag.store.bm25 import counted
+from pagerag.store.postgres_database import Database, Half, Lent
+from pagerag.store.postgres_schema import JOIN_RUNS, LONGEST, MIGRATIONS, SCHEMA_VERSION
+from pagerag.store.postgres_snapshot import STATE, PostgresSnapshot, ShardState, at_once, escaped, unescaped
+from pagerag.store.schema import id_number, pack_unit
+from pagerag.store.sqlite_snapshot import UnitCache
+from pagerag.text.keys import key_number, name_numbers, word_number
+from pagerag.text.terms import encoded_text
+from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
+
+__all__ = ["PostgresCorpus", "addresses", "exists", "migrate"]
+
+T = TypeVar("T")
+
+EXACT_BELOW = 5_000
+"""From this many units on, ``optimize`` builds the HNSW index; below, every vector is compared."""
+
+_BETWEEN = re.compile(r"[\s,]+(?=postgres(?:ql)?://)")
+_IDENTITY = "SELECT schema, encoder, dimension, analysis, identity, shard, shards FROM corpus"
+_MIGRATION_LOCK = 0x50524147  # an advisory lock's number: one migrates at a time
+
+
+def addresses(location: str) -> list[str]:
+    """Return the addresses of a location: one, or one for each shard."""
+    return [one for one in _BETWEEN.split(location.strip()) if one]
+
+
+def exists(location: str) -> bool:
+    """Return whether any of the databases holds a corpus."""
+    databases = [Database(one) for one in addresses(location)]
+    try:
+        return any(one.look(partial(_version, schema=one.address.schema)) for one in databases)
+    finally:
+        for one in databases:
+            one.close()
+
+
+def migrate(location: str) -> None:
+    """Bring the corpus of an older pagerag up to date, as its owner; one that is not there stays so."""
+    for address in addresses(location):
+        database = Database(address)
+        try:
+            database.write("migrating", partial(_migrated, schema=database.address.schema))
+        finally:
+            database.close()
+
+
+class PostgresCorpus(CorpusBase):
+    """The contract ``pagerag.protocols.Corpus`` over one database or several.
+
+    Of several, each document lies in one; an ``upsert`` of documents of several databases is atomic for each
+    document. Do not use one object on both sides of a fork.
+    """
+
+    def __init__(self, location: str, encoder: Encoder | None = None, *, create: bool = False) -> None:
+        super().__init__()
+        self._databases = [Database(one) for one in addresses(location)]
+        self.location = ",".join(one.shown for one in self._databases)
+        self.encoder = encoder
+        self._kept = UnitCache()
+        self._seen = [0] * len(self._databases)
+        self._lock = threading.Lock()  # guards _seen
+        several = len(self._databases) > 1
+        self._executor = ThreadPoolExecutor(4 * len(self._databases)) if several else None
+        if create and encoder is None:
+            raise InputError("a new store needs an encoder: its name and dimension become part of it")
+        try:
+            if create and encoder is not None:
+                self._everywhere(lambda place, one: self._prepare(place, one, encoder))
+            rows = self._everywhere(self._identified)
+        except BaseException:
+            self.close()
+            raise
+        self.encoder_name, self.dimension, self._analysis = str(rows[0][1]), int(rows[0][2]), int(rows[0][3])
+        if any(row[1:3] != rows[0][1:3] for row in rows):
+            self.close()
+            raise StoreMismatchError(f"the databases of {self.location} were made with different encoders")
+        try:
+            self._check_encoder()
+        except StoreMismatchError:
+            self.close()
+            raise
+
+    def _everywhere(self, work: Callable[[int, Database], T]) -> list[T]:
+        """Return what ``work`` gives for each database, all at the same time."""
+        return at_once(self._executor, work, self._databases)
+
+    def _shard(self, source: str) -> int:
+        return word_number(source) % len(self._databases)
+
+    # -- schema
+
+    def _prepare(self, place: int, database: Database, encoder: Encoder) -> None:
+        """Make the corpus of a database if it is not there, and bring an older one up to date."""
+        schema = database.address.schema
+
+        def work(connection: Any) -> None:
+            if _migrated(connection, schema):
+                return
+            self._check_server(database, connection)
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+            if not connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone()[0]:
+                connection.execute(f"CREATE SCHEMA {schema}")
+            where = connection.execute(
+                "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n "
+                "ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+            ).fetchone()[0]
+            connection.execute(f"SET LOCAL search_path = {schema}, {where}")
+            for step in MIGRATIONS:
+                connection.execute(step.replace("{dimension}", str(int(encoder.dimension))))
+            connection.execute(
+                "INSERT INTO corpus (schema, encoder, dimension, analysis, identity, shard, shards) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                (
+                    SCHEMA_VERSION,
+                    encoder.name,
+                    encoder.dimension,
+                    ANALYSIS_VERSION,
+                    secrets.randbits(62),
+                    place,
+                    len(self._databases),
+                ),
+            )
+
+        database.write("preparing", work)
+        # Connections that were made before the extension do not know its types.
+        database.renew()
+
+    def _check_server(self, database: Database, connection: Any) -> None:
+        encoding = connection.execute("SHOW server_encoding").fetchone()[0]
+        if encoding != "UTF8":
+            raise StoreError(
+                f"the database of {database.shown} is encoded in {encoding}; make one with ENCODING 'UTF8'"
+            )
+
+    def _identified(self, place: int, database: Database) -> tuple[Any, ...]:
+        """Return what a database says it is; another schema version, and another place, are refused."""
+        schema = database.address.schema
+        version = database.look(partial(_version, schema=schema))
+        if version == 0:
+            raise StoreError(
+                f"there is no store at {database.shown}; make one with: "
+                f"pagerag index PATH --store {database.shown}"
+            )
+        if version != SCHEMA_VERSION:
+            remedy = (
+                "migrate it by indexing as its owner: pagerag index PATH --store …"
+                if version < SCHEMA_VERSION
+                else "it was written by a newer pagerag: upgrade this one"
+            )
+            raise StoreMismatchError(
+                f"the store {database.shown} has schema version {version}; this pagerag reads version "
+                f"{SCHEMA_VERSION}; {remedy}"
+            )
+        row: tuple[Any, ...] = database.look(lambda connection: connection.execute(_IDENTITY).fetchone())
+        if (row[5], row[6]) != (place, len(self._databases)):
+            raise StoreMismatchError(
+                f"{database.shown} is database {row[5] + 1} of {row[6]} of its store, not {place + 1} of "
+                f"{len(self._databases)}; name all of them, in their order"
+            )
+        return row
+
+    # -- reading
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Pin the latest state for as long as the block runs."""
+        with self._pinned() as pinned:
+            yield pinned
+
+    @contextmanager
+    def _pinned(self) -> Iterator[PostgresSnapshot]:
+        with ExitStack() as stack:
+            lent = self._everywhere(lambda place, one: self._enter(stack, place, one))
+            yield PostgresSnapshot(
+                [ShardState(one) for one in lent],
+                self.dimension,
+                self.encoder_name,
+                kept=self._kept,
+                executor=self._executor,
+            )
+
+    def _enter(self, stack: ExitStack, place: int, database: Database) -> Lent:
+        """Begin a read transaction; a replica that is behind what this object saw or wrote is passed over."""
+        lent = stack.enter_context(database.pinned(STATE))
+        if lent.row[0] < self._seen[place]:
+            with database.told("reading"):
+                lent = stack.enter_context(database.pinned(STATE, primary=True))
+        with self._lock:
+            self._seen[place] = lent.row[0]
+        return lent
+
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        with self._pinned() as now:
+            return now.by_id(wanted)
+
+    def units(self) -> Iterator[Unit]:
+        """Return every stored unit with its vector, from one state, in the order of writing."""
+        with self._pinned() as now:
+            yield from now.every_unit()
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement in every database."""
+        with self._pinned() as now:
+            return now.rows(statement)
+
+    def documents(self) -> dict[str, StoredDocument]:
+        """Return the documents that are stored, by source."""
+        rows = self._rows("SELECT source, digest, path, units FROM documents")
+        return {
+            unescaped(source): StoredDocument(digest, unescaped(path), units)
+            for source, digest, path, units in rows
+        }
+
+    def ledger(self) -> dict[str, FileRecord]:
+        """Return the files that were taken in completely, by path, in order."""
+        rows = self._rows("SELECT path, digest, status, documents, units, size, original FROM files")
+        records = [
+            FileRecord(
+                unescaped(path), digest, status, documents, units, size, original and unescaped(original)
+            )
+            for path, digest, status, documents, units, size, original in rows
+        ]
+        return {record.path: record for record in sorted(records, key=lambda record: record.path)}
+
+    # -- writing
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Let a writer in, one of several; a role that may not write is told so before the work begins."""
+
+        def allowed(connection: Any) -> bool:
+            return bool(connection.execute("SELECT has_table_privilege('units', 'INSERT')").fetchone()[0])
+
+        if not all(self._everywhere(lambda _, one: one.write("writing to", allowed))):
+            raise StoreError(
+                f"this role may only read the store {self.location}; write as its owner or as a role with "
+                "the GRANTs in docs/stores.md"
+            )
+        yield
+
+    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
+        """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
+        replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        if not replaced:
+            return 0
+        ready = self._encoded(units)
+        check_units(ready, self.dimension)
+        ids = [id_number(unit.id) for unit in ready]
+        batches: list[_Batch] = [
+            _Batch(
+                [unit for unit in ready if self._shard(unit.source) == place],
+                [source for source in replaced if self._shard(source) == place],
+                ids,
+            )
+            for place in range(len(self._databases))
+        ]
+
+        def write(place: int, database: Database) -> None:
+            version = database.write("writing to", batches[place].write)
+            self._saw(place, version)
+
+        self._everywhere(write)
+        return len(units)
+
+    def _saw(self, place: int, version: int) -> None:
+        with self._lock:
+            self._seen[place] = max(self._seen[place], version)
+
+    def delete(self, sources: Iterable[str]) -> int:
+        """Remove the units of these sources; return how many units went."""
+        gone = list(dict.fromkeys(sources))
+        if not gone:
+            return 0
+
+        def write(place: int, database: Database) -> int:
+            mine = [escaped(source) for source in gone if self._shard(source) == place]
+
+            def work(connection: Any) -> tuple[int, int]:
+                there = connection.execute(_ROWS_OF_SOURCES, (mine,)).fetchone() if mine else None
+                if there is None:
+                    return 0, 0
+                version = _next_version(connection)[0]
+                numbers = [row[0] for row in connection.execute(_ROWS_OF_SOURCES, (mine,))]
+                count = connection.execute("SELECT remove_units(%s::int4[])", (numbers,)).fetchone()[0]
+                connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (mine,))
+                return version, count
+
+            version, count = database.write("deleting from", work)
+            self._saw(place, version)
+            return count
+
+        return sum(self._everywhere(write))
+
+    def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
+        def write(place: int, database: Database) -> None:
+            mine = [record for record in records if self._shard(record.path) == place]
+            paths = [escaped(path) for path in gone if self._shard(path) == place]
+
+            def work(connection: Any) -> int:
+                version = _next_version(connection)[0]
+                connection.execute("DELETE FROM files WHERE path = ANY (%s)", (paths,))
+                if mine:
+                    connection.cursor().executemany(
+                        "INSERT INTO files (path, digest, status, documents, units, size, original) "
+                        "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                        [
+                            (
+                                escaped(r.path),
+                                r.digest,
+                                r.status,
+                                r.documents,
+                                r.units,
+                                r.size,
+                                None if r.original is None else escaped(r.original),
+                            )
+                            for r in mine
+                        ],
+                    )
+                return version
+
+            if paths:
+                self._saw(place, database.write("writing to", work))
+
+        self._everywhere(write)
+
+    def acknowledge(self, records: Sequence[FileRecord]) -> None:
+        """Enter files in the ledger; their units must have been stored before."""
+        latest = {record.path: record for record in records}
+        self._write_files(list(latest.values()), list(latest))
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Strike files from the ledger."""
+        self._write_files((), list(dict.fromkeys(paths)))
+
+    def optimize(self, *, final: bool = True) -> None:
+        """Join runs of postings; at the end of a run of indexing, build the HNSW index of a large corpus."""
+
+        def join(connection: Any) -> None:
+            connection.execute("SELECT version FROM corpus FOR UPDATE")
+            connection.execute(JOIN_RUNS)
+            connection.execute("UPDATE corpus SET pending = 0")
+
+        def work(_: int, database: Database) -> None:
+            database.write("optimising", join)
+            if final:
+                database.write("optimising", _build_index, atomic=False)
+
+        self._everywhere(work)
+
+    def pending(self) -> int:
+        """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
+        return int(sum(row[0] for row in self._rows("SELECT pending FROM corpus")))
+
+    def stats(self) -> StoreStats:
+        """Return what the corpus holds."""
+        files = self.ledger()
+        rows = self._rows(
+            "SELECT c.live, c.pending, c.version, (SELECT count(*) FROM documents), "
+            "(SELECT sum(pg_total_relation_size(r.oid)) FROM pg_class r WHERE r.relkind = 'r' AND "
+            "r.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'corpus'::regclass)), "
+            "to_regclass('vectors_near') IS NOT NULL FROM corpus c"
+        )
+        live, pending, version, documents, size = (int(sum(row[n] for row in rows)) for n in range(5))
+        return StoreStats(
+            location=self.location,
+            schema_version=SCHEMA_VERSION,
+            encoder=self.encoder_name,
+            dimension=self.dimension,
+            units=live,
+            documents=documents,
+            files=len(files),
+            duplicates=sum(record.status == "duplicate" for record in files.values()),
+            size_bytes=size,
+            search="approximate" if any(row[5] for row in rows) else "exact",
+            unindexed=pending,
+            version=version,
+            analysis_current=self._analysis == ANALYSIS_VERSION,
+            by_type=files_by_type(files.values()),
+        )
+
+    def verify(self) -> list[str]:
+        """Read everything and return what is damaged, one sentence each; empty when all is sound."""
+        from pagerag.store.postgres_verify import problems_of
+
+        found: list[str] = []
+        for database in self._databases:
+            with database.pinned(STATE) as lent:
+                found += problems_of(lent)
+        return found
+
+    def close(self) -> None:
+        """Close the connections; the object is of no use afterwards."""
+        for database in self._databases:
+            database.close()
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+
+
+_ROWS_OF_SOURCES = (
+    "SELECT u.unit FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ANY (%s)"
+)
+
+
+def _version(connection: Any, schema: str) -> int:
+    """Return the schema version of the corpus in this schema; 0 where there is none."""
+    if connection.execute("SELECT to_regclass(%s)", (f"{schema}.corpus",)).fetchone()[0] is None:
+        return 0
+    row = connection.execute(f"SELECT schema FROM {schema}.corpus").fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
+
+
+def _migrated(connection: Any, schema: str) -> bool:
+    """Bring a corpus up to date; return whether there is one. One caller at a time."""
+    if _version(connection, schema) >= SCHEMA_VERSION:
+        return True
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+    version = _version(connection, schema)
+    if 0 < version < SCHEMA_VERSION:
+        for step in MIGRATIONS[version:]:
+            connection.execute(step)
+        connection.execute("UPDATE corpus SET schema = %s", (SCHEMA_VERSION,))
+    return version > 0
+
+
+def _next_version(connection: Any) -> tuple[int, int]:
+    """Take the turn of writing; return the new version and the number of the next unit."""
+    row = connection.execute(
+        "UPDATE corpus SET version = version + 1 RETURNING version, next_unit"
+    ).fetchone()
+    return int(row[0]), int(row[1])
+
+
+def _build_index(connection: Any) -> None:
+    """Build the HNSW index where it is due, without keeping writers away; refresh the planner's statistics.
+
+    Only the owner of a table can. One build at a time; a build that was cut short is taken away first.
+    """
+    connection.execute("SET statement_timeout = 0")
+    try:
+        (owner,) = connection.execute(
+            "SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = 'vectors'::regclass"
+        ).fetchone()
+        if (
+            not owner
+            or not connection.execute("SELECT pg_try_advisory_lock(%s)", (_MIGRATION_LOCK + 1,)).fetchone()[0]
+        ):
+            return
+        try:
+            connection.execute("VACUUM (ANALYZE) units, documents, names, postings, vectors")
+            (live,) = connection.execute("SELECT live FROM corpus").fetchone()
+            row = connection.execute(
+                "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('vectors_near')"
+            ).fetchone()
+            if row is not None and not row[0]:
+                connection.execute("DROP INDEX CONCURRENTLY vectors_near")
+                row = None
+            if row is None and live >= EXACT_BELOW:
+                connection.execute("SET maintenance_work_mem = '512MB'")
+                connection.execute(
+                    "CREATE INDEX CONCURRENTLY vectors_near ON vectors USING hnsw (vector halfvec_ip_ops) "
+                    "WITH (m = 16, ef_construction = 100)"
+                )
+        finally:
+            connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK + 1,))
+    finally:
+        connection.close()  # with its settings
+
+
+class _Batch:
+    """What one upsert writes into one database; everything is computed before the transaction begins."""
+
+    def __init__(self, units: Sequence[Unit], sources: Sequence[str], ids: Sequence[int]) -> None:
+        self.units, self.ids = units, list(ids)
+        self.sources = [escaped(source) for source in sources]
+        self.packed = [pack_unit(unit) for unit in units]
+        self.terms = [
+            {key_number(term): count for term, count in counted(encoded_text(unit.title, unit.text)).items()}
+            for unit in units
+        ]
+        self.lengths = [min(sum(counts.values()), LONGEST) for counts in self.terms]
+
+    def write(self, connection: Any) -> int:
+        """Replace the units of the sources; return the version that this made."""
+        elsewhere = "SELECT unit FROM units WHERE id_number = ANY (%s)"
+        if not self.sources and not connection.execute(elsewhere, (self.ids,)).fetchone():
+            return 0
+        version, first = _next_version(connection)
+        rows = connection.execute(
+            f"{_ROWS_OF_SOURCES} UNION {elsewhere}", (self.sources, self.ids)
+        ).fetchall()
+        if rows:
+            connection.execute("SELECT remove_units(%s::int4[])", ([row[0] for row in rows],))
+        connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (self.sources,))
+        if self.units:
+            self._insert(connection, first)
+        return version
+
+    def _insert(self, connection: Any, first: int) -> None:
+        documents: dict[str, list[Any]] = {}
+        for unit in self.units:
+            document = documents.setdefault(unit.source, [unit.path, unit.digest, 0])
+            document[2] += 1
+        numbers = dict(
+            connection.execute(
+                "INSERT INTO documents (source, path, digest, units) SELECT * FROM unnest(%s::text[], "
+                "%s::text[], %s::text[], %s::int4[]) RETURNING source, number",
+                (
+                    [escaped(source) for source in documents],
+                    [escaped(path) for path, _, _ in documents.values()],
+                    [digest for _, digest, _ in documents.values()],
+                    [count for _, _, count in documents.values()],
+                ),
+            ).fetchall()
+        )
+        _copy(
+            connection,
+            "units (unit, document, id_number, length, terms, body)",
+            ("int4", "int4", "int8", "int4", "int8[]", "bytea"),
+            (
+                (first + place, numbers[escaped(unit.source)], id_number(unit.id), length, list(terms), body)
+                for place, (unit, length, terms, body) in enumerate(
+                    zip(self.units, self.lengths, self.terms, self.packed, strict=True)
+                )
+            ),
+        )
+        half = connection.execute("SELECT 'halfvec'::regtype::oid").fetchone()[0]
+        vectors = np.stack([np.asarray(unit.vector, dtype=np.float32) for unit in self.units])
+        _copy(
+            connection,
+            "vectors (unit, vector)",
+            ("int4", half),
+            ((first + place, Half(row)) for place, row in enumerate(vectors)),
+        )
+        _copy(
+            connection,
+            "names (number, exactness, position, unit)",
+            ("int8", "int4", "int4", "int4"),
+            (
+                (number, exactness, unit.position, first + place)
+                for place, unit in enumerate(self.units)
+                for exactness, number in enumerate(name_numbers(unit.title, unit.names))
+            ),
+        )
+        runs: dict[int, list[int]] = {}
+        for place, (terms, length) in enumerate(zip(self.terms, self.lengths, strict=True)):
+            base = (first + place) << 32 | length << 8
+            for term, count in terms.items():
+                runs.setdefault(term, []).append(base | count)
+        _copy(
+            connection,
+            "postings (term, first, last, entries)",
+            ("int8", "int4", "int4", "int8[]"),
+            ((term, runs[term][0] >> 32, runs[term][-1] >> 32, runs[term]) for term in sorted(runs)),
+        )
+        connection.execute(
+            "UPDATE corpus SET next_unit = %s, live = live + %s, length = length + %s, "
+            "pending = pending + %s",
+            (first + len(self.units), len(self.units), sum(self.lengths), len(self.units)),
+        )
+
+
+def _copy(connection: Any, table: str, types: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> None:
+    with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)

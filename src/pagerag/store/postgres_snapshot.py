@@ -1,0 +1,290 @@
+"""Reading a corpus in PostgreSQL: one state of each of its databases, pinned by a read transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag.errors import StoreError
+from pagerag.store.base import check_points
+from pagerag.store.bm25 import query_terms
+from pagerag.store.postgres_database import Database, Lent, from_half
+from pagerag.store.schema import id_number, unpack_unit
+from pagerag.store.sqlite_snapshot import UnitCache
+from pagerag.text.keys import key_number
+from pagerag.units import Candidate, Hit, Unit
+
+__all__ = ["STATE", "PostgresSnapshot", "ShardState", "at_once", "escaped", "unescaped"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+STATE = "SELECT version, live, length, identity FROM corpus"
+_UNITS = (
+    "SELECT u.unit, u.body, d.source, d.path, d.digest, halfvec_send(v.vector) FROM units u "
+    "JOIN documents d ON d.number = u.document JOIN vectors v ON v.unit = u.unit "
+)
+_AT_ONCE = 500
+
+TextHits = list[tuple[int, float]]
+
+
+def at_once(executor: Executor | None, work: Callable[[int, S], T], subjects: Sequence[S]) -> list[T]:
+    """Return ``work(place, subject)`` of each subject; all are done at the same time, and to their ends."""
+    if executor is None:
+        return [work(place, subject) for place, subject in enumerate(subjects)]
+    asked = [executor.submit(work, place, subject) for place, subject in enumerate(subjects)]
+    wait(asked)
+    return [one.result() for one in asked]
+
+
+@dataclass(slots=True)
+class ShardState:
+    """One database as a snapshot sees it."""
+
+    lent: Lent
+
+    @property
+    def database(self) -> Database:
+        """Return the database."""
+        return self.lent.database
+
+    def run(self, work: Callable[[Any], T]) -> T:
+        """Return what ``work`` reads; when the server goes away, one that holds the same state is asked."""
+        with self.database.told("reading"):
+            try:
+                return work(self.lent.connection)
+            except self.database.psycopg.Error as problem:
+                if not self.database.passing(problem):
+                    raise
+                self.lent.connection.close()
+            fresh = self.database.begin(STATE)
+            if (fresh.row[0], fresh.row[3]) != (self.lent.row[0], self.lent.row[3]):
+                fresh.end()
+                raise StoreError(
+                    f"the server of the store {self.database.shown} went away while it was read, and the "
+                    "next one holds another version; ask again"
+                )
+            self.lent.connection, self.lent.primary = fresh.connection, fresh.primary
+            return work(self.lent.connection)
+
+
+class PostgresSnapshot:
+    """Rankings and units of one state; see ``pagerag.protocols.Snapshot``.
+
+    A row is the unit's number times the number of databases, plus the place of its database.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[ShardState],
+        dimension: int,
+        encoder: str,
+        *,
+        kept: UnitCache,
+        executor: Executor | None,
+    ) -> None:
+        self._states, self._dimension, self._encoder = states, dimension, encoder
+        self._kept, self._executor = kept, executor
+        self._frequencies: dict[int, int] = {}
+        self.version = sum(int(state.lent.row[0]) for state in states)
+        self._live = sum(int(state.lent.row[1]) for state in states)
+        self._length = sum(int(state.lent.row[2]) for state in states)
+
+    def __len__(self) -> int:
+        return self._live
+
+    def _each(self, work: Callable[[int, ShardState], T]) -> list[T]:
+        """Return what ``work`` gives for every database, all asked at the same time."""
+        return at_once(self._executor, work, self._states)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement in every database."""
+        parts = self._each(lambda _, state: state.run(lambda c: c.execute(statement).fetchall()))
+        return [row for part in parts for row in part]
+
+    # -- rankings
+
+    def rank_text(self, text: str, k: int) -> list[Hit]:
+        """Rank units by BM25 over ``title. text``."""
+        return self._rank(text, None, k)[0]
+
+    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
+        """Rank units by cosine with each row of ``vectors``."""
+        return self._rank(None, vectors, k)[1]
+
+    def rank_both(
+        self, text: str, vectors: NDArray[np.floating[Any]], k: int
+    ) -> tuple[list[Hit], list[list[Hit]]]:
+        """Return both rankings in one round trip to each database."""
+        return self._rank(text, vectors, k)
+
+    def _rank(
+        self, text: str | None, vectors: NDArray[np.floating[Any]] | None, k: int
+    ) -> tuple[list[Hit], list[list[Hit]]]:
+        points = () if vectors is None else check_points(vectors, self._dimension, self._encoder)
+        written = [_vector(point) for point in points]
+        terms: dict[int, int] = {}
+        for term, count in query_terms(text or "").items():
+            number = key_number(term)
+            terms[number] = terms.get(number, 0) + count
+        if k <= 0 or not self._live or not (terms or written):
+            return [], [[] for _ in points]
+        wide = self._statistics(list(terms)) if len(self._states) > 1 and terms else (None, None, None)
+        asked = (list(terms), list(terms.values()), k, *wide)
+        near = (
+            "SELECT q.place::int4, n.unit, n.score FROM unnest(%s::text[]::halfvec[]) "  # noqa: S608
+            "WITH ORDINALITY AS q(v, place) CROSS JOIN LATERAL (SELECT unit, (-(vector <#> q.v))::float4 AS "
+            f"score FROM vectors ORDER BY vector <#> q.v LIMIT {int(k)}) n"
+        )
+
+        def read(connection: Any) -> tuple[list[Any], list[Any]]:
+            # A pipeline: the statements go out together, and their results come back together.
+            with connection.pipeline():
+                words = points = None
+                if terms:
+                    words = connection.execute(
+                        "SELECT unit, score FROM rank_text(%s::int8[], %s::int4[], %s, %s::float8, "
+                        "%s::float8, %s::int8[])",
+                        asked,
+                        binary=True,
+                    )
+                if written:
+                    points = connection.execute(near, (written,), binary=True)
+                return words.fetchall() if words else [], points.fetchall() if points else []
+
+        found = self._each(lambda _, state: state.run(read))
+        shards = len(self._states)
+        lexical = [
+            (unit * shards + place, score) for place, (hits, _) in enumerate(found) for unit, score in hits
+        ]
+        dense: list[TextHits] = [[] for _ in points]
+        for place, (_, hits) in enumerate(found):
+            for point, unit, score in hits:
+                dense[point - 1].append((unit * shards + place, score))
+        return _best(lexical, k), [_best(hits, k) for hits in dense]
+
+    def _statistics(self, terms: list[int]) -> tuple[float, float, list[int]]:
+        """Return how many units there are in all, their mean length, and how many hold each term."""
+        new = [term for term in terms if term not in self._frequencies]
+        if new:
+            query = "SELECT document_frequencies(%s::int8[])"
+            parts = self._each(
+                lambda _, state: state.run(lambda c: c.execute(query, (new,), binary=True).fetchone()[0])
+            )
+            self._frequencies |= {term: sum(counts) for term, *counts in zip(new, *parts, strict=True)}
+        mean = self._length / max(self._live, 1)
+        return float(self._live), mean, [self._frequencies[term] for term in terms]
+
+    def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, list[int]]:
+        """Return the rows of at most ``k`` units for each number that is one of a unit's names."""
+        if k <= 0 or not len(numbers):
+            return {}
+        query = (
+            "SELECT q.place::int4, n.exactness, n.position, n.unit FROM unnest(%s::int8[]) "  # noqa: S608
+            "WITH ORDINALITY AS q(number, place) CROSS JOIN LATERAL (SELECT exactness, position, unit FROM "
+            "names m WHERE m.number = q.number ORDER BY exactness, position, unit "
+            f"LIMIT {int(k)}) n"
+        )
+        asked = (numbers.tolist(),)
+        found = self._each(
+            lambda _, state: state.run(lambda c: c.execute(query, asked, binary=True).fetchall())
+        )
+        shards = len(self._states)
+        ranked: dict[int, list[tuple[int, int, int]]] = {}
+        for shard, rows in enumerate(found):
+            for place, exactness, position, unit in rows:
+                ranked.setdefault(place - 1, []).append((exactness, position, unit * shards + shard))
+        return {place: [row for _, _, row in sorted(ranked[place])[:k]] for place in sorted(ranked)}
+
+    # -- units
+
+    def units(self, rows: Sequence[int]) -> list[Candidate]:
+        """Return the units of these rows, in their order, without a score."""
+        shards = len(self._states)
+        wanted: list[list[int]] = [[] for _ in self._states]
+        for row in dict.fromkeys(rows):
+            wanted[row % shards].append(row // shards)
+        parts = self._each(lambda place, state: self._read(state, wanted[place]) if wanted[place] else {})
+        return [parts[row % shards][row // shards].candidate() for row in rows]
+
+    def _read(self, state: ShardState, numbers: Sequence[int]) -> dict[int, Unit]:
+        identity = int(state.lent.row[3])
+        units = self._kept.get(identity, numbers)
+        missing = [number for number in numbers if number not in units]
+        if missing:
+            fresh = state.run(lambda c: _units_where(c, "WHERE u.unit = ANY (%s)", (missing,)))
+            gone = [number for number in missing if number not in fresh]
+            with state.database.told("reading"):
+                if gone:
+                    raise ValueError(f"an index names unit {gone[0]}, which is not there")
+            self._kept.put(identity, fresh)
+            units |= fresh
+        return units
+
+    def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+        wanted, numbers = set(ids), [id_number(name) for name in ids]
+        parts = self._each(
+            lambda _, state: state.run(lambda c: _units_where(c, "WHERE u.id_number = ANY (%s)", (numbers,)))
+        )
+        return {unit.id: unit for part in parts for unit in part.values() if unit.id in wanted}
+
+    def every_unit(self) -> Iterator[Unit]:
+        """Return all units in order of rows, database after database; they do not enter the cache."""
+        for state in self._states:
+            last = -1
+            while True:
+                found = state.run(partial(_units_after, last))
+                yield from found.values()
+                if len(found) < _AT_ONCE:
+                    break
+                last = max(found)
+
+
+def _units_after(last: int, connection: Any) -> dict[int, Unit]:
+    return _units_where(connection, "WHERE u.unit > %s ORDER BY u.unit LIMIT %s", (last, _AT_ONCE))
+
+
+def _units_where(connection: Any, condition: str, values: tuple[Any, ...]) -> dict[int, Unit]:
+    units: dict[int, Unit] = {}
+    for number, body, source, path, digest, vector in connection.execute(
+        _UNITS + condition, values, binary=True
+    ):
+        try:
+            unit = unpack_unit(bytes(body), unescaped(source), unescaped(path), digest)
+            units[number] = replace(unit, vector=from_half(vector))
+        except ValueError as broken:
+            raise ValueError(f"unit {number} of {source} cannot be read ({broken})") from broken
+    return units
+
+
+def _best(hits: TextHits, k: int) -> list[Hit]:
+    """Return the ``k`` best of what the databases found, equal ones in order of row."""
+    return [Hit(row, score) for row, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]]
+
+
+def _vector(point: NDArray[np.float32]) -> str:
+    return f"[{','.join(map(str, point.astype(np.float16).tolist()))}]"
+
+
+# PostgreSQL's text cannot hold NUL, and the id of a record may: it is written as a noncharacter and a digit.
+_MARK = "\ufdd0"
+
+
+def escaped(text: str) -> str:
+    """Return a text as PostgreSQL can hold it."""
+    if "\0" not in text and _MARK not in text:
+        return text
+    return text.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
+
+
+def unescaped(text: str) -> str:
+    """Return what ``escaped`` was given."""
+    return text.replace(f"{_MARK}0", "\0").replace(f"{_MARK}1", _MARK) if _MARK in text else text
