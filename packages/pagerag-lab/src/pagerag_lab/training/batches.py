@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ __all__ = [
     "Stream",
     "collate",
     "dressed",
+    "grouped",
     "passage_units",
     "passages",
     "pool",
@@ -48,21 +50,21 @@ FUNCTION_WORDS = frozenset(
 
 @dataclass(slots=True)
 class Item:
-    """One packed example with its labels."""
+    """One packed example with its labels: lists of numbers, or arrays where it was read from a file."""
 
-    ids: list[int]
-    types: list[int]
+    ids: Any
+    types: Any
     units: list[int]
-    markers: list[int]
-    spans: list[tuple[int, int]]
-    support: list[int]
-    bearing: list[int]
-    pairs: list[tuple[int, int]]
+    markers: Any
+    spans: Any
+    support: Any
+    bearing: Any
+    pairs: Any
     kind: int
     weight: float
     support_weight: float
     """How much the units' labels count; a bearing of -1 does not count."""
-    parts: list[int] = field(default_factory=list)
+    parts: Any = ()
     """Which part of the answer each of ``pairs`` is; without it all are places of one."""
 
 
@@ -422,7 +424,7 @@ def _places(
 
 def collate(items: list[Item]) -> Batch:
     """Pad to a multiple of 8 tokens."""
-    items = [item for item in items if item.markers] or list(items)  # a pool may be left without a unit
+    items = [item for item in items if len(item.markers)] or list(items)  # a pool may be left without a unit
     size = len(items)
     length = -(-max(len(i.ids) for i in items) // 8) * 8
     units = max(len(i.markers) for i in items)
@@ -437,14 +439,14 @@ def collate(items: list[Item]) -> Batch:
         count = len(item.markers)
         marks[n, :count] = item.markers
         if count:  # a question whose answer stands nowhere has no span
-            starts[n, :count], ends[n, :count] = zip(*item.spans, strict=True)
+            starts[n, :count], ends[n, :count] = np.asarray(item.spans).T
         support[n, :count], mask[n, :count] = item.support, 1
         bearing[n, :count] = np.maximum(item.bearing, 0)
         told[n, :count] = np.array(item.bearing) != BEARING_UNKNOWN
-        if item.pairs:
+        if len(item.pairs):
             places[n, : len(item.pairs)] = item.pairs
             there[n, : len(item.pairs)] = True
-        if item.parts:
+        if len(item.parts):
             parts[n, : len(item.parts)] = item.parts
     arrays = (
         ids,
@@ -464,6 +466,18 @@ def collate(items: list[Item]) -> Batch:
         np.array([i.support_weight for i in items], np.float32),
     )
     return Batch(*(torch.from_numpy(a) for a in arrays))
+
+
+def grouped(items: list[Item], batch_tokens: int, rng: random.Random) -> list[list[Item]]:
+    """Sort examples of like length into batches, in an order that chance decides."""
+    items = sorted(items, key=lambda item: len(item.ids))
+    groups: list[list[Item]] = [[]]
+    for item in items:
+        if groups[-1] and (len(groups[-1]) + 1) * len(item.ids) > batch_tokens:
+            groups.append([])
+        groups[-1].append(item)
+    rng.shuffle(groups)
+    return groups
 
 
 class Stream(IterableDataset[Batch]):
@@ -491,23 +505,22 @@ class Stream(IterableDataset[Batch]):
         worker = get_worker_info()
         number, count = (worker.id, worker.num_workers) if worker else (0, 1)
         rng = random.Random(f"{self.seed}/{number}")
-        drawn = []
-        for row in self.rows[number::count]:
-            share = self.mixture.get(row.source, 0.0)
-            drawn += [row] * (int(share) + (rng.random() < share % 1))
-        rng.shuffle(drawn)
+        drawn = self.draw(range(number, len(self.rows), count), rng)
         for start in range(0, len(drawn), 1024):
-            items = [self._item(row, rng) for row in drawn[start : start + 1024]]
-            items.sort(key=lambda item: len(item.ids))
-            groups: list[list[Item]] = [[]]
-            for item in items:
-                if groups[-1] and (len(groups[-1]) + 1) * len(item.ids) > self.batch_tokens:
-                    groups.append([])
-                groups[-1].append(item)
-            rng.shuffle(groups)
-            yield from map(collate, groups)
+            items = [self.item(self.rows[row], rng) for row in drawn[start : start + 1024]]
+            yield from map(collate, grouped(items, self.batch_tokens, rng))
 
-    def _item(self, row: Row, rng: random.Random) -> Item:
+    def draw(self, share: Sequence[int], rng: random.Random) -> list[int]:
+        """Draw the numbers of rows for one pass over a share of them, each as often as the mixture says."""
+        drawn = []
+        for row in share:
+            times = self.mixture.get(self.rows[row].source, 0.0)
+            drawn += [row] * (int(times) + (rng.random() < times % 1))
+        rng.shuffle(drawn)
+        return drawn
+
+    def item(self, row: Row, rng: random.Random) -> Item:
+        """Show one row, in a way that chance decides."""
         if self.pools:
             return show_pool(self.corpus, row, self.chooser(row, rng), dressed(rng), self.frame)
         if row.bearing:

@@ -7,11 +7,14 @@ import json
 import sys
 import time
 import tomllib
+from itertools import compress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from pagerag._files import sha256_file
@@ -83,6 +86,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--until", type=float, help="a moment (seconds since 1970) by which runs other than pretrain end"
     )
+    parser.add_argument("--shelf", type=Path, help="the folder that pagerag_lab.training.shelf packs examples into")
     parser.add_argument("--minutes", type=float, help="time of one run; its schedule ends with it")
     return parser
 
@@ -105,8 +109,10 @@ def log(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
-def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, Path]:
-    """Return the tokenized, ranked corpus and the base encoder's folder."""
+def open_corpus(
+    options: argparse.Namespace, chosen: Setting, *, ranked: bool = True
+) -> tuple[Corpus, Path]:
+    """Return the tokenized corpus, ``ranked`` where examples are packed here, and the base encoder's folder."""
     base = base_folder(options.base)
     if options.corpus is not None:
         corpus = load(options.corpus)
@@ -119,8 +125,9 @@ def open_corpus(options: argparse.Namespace, chosen: Setting) -> tuple[Corpus, P
         corpus.rows = _few(corpus.rows, options.rows)
         corpus.whole = _few(corpus.whole, options.rows)
         corpus.pools = _few(corpus.pools, options.rows)
-    rank(corpus, load_base(base / "model.safetensors"), torch.device(options.device))
-    log("ranked")
+    if ranked:
+        rank(corpus, load_base(base / "model.safetensors"), torch.device(options.device))
+        log("ranked")
     return corpus, base
 
 
@@ -203,10 +210,10 @@ def fit(
 
     ``start`` is a safetensors file of this network to go on from; ``phases`` names those to run (all).
     """
-    rows = corpus.rows
+    allowed = [True] * len(corpus.rows)
     if fold is not None:
         held = {
-            r.base for r in (*rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold
+            r.base for r in (*corpus.rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold
         }
         gold = {
             (t, x)
@@ -215,7 +222,10 @@ def fit(
             for t, x, s in zip(r.titles, r.texts, r.support, strict=True)
             if s
         }
-        rows = [r for r in rows if r.base not in held and not (r.source in MADE and _touches(r, gold))]
+        allowed = [
+            r.base not in held and not (r.source in MADE and _touches(r, gold)) for r in corpus.rows
+        ]
+    rows = list(compress(corpus.rows, allowed))
     network = new_network(base, chosen.plan, dropout=chosen.plan.dropout)
     if start is not None:
         network.load_state_dict({k: v.float() for k, v in load_file(start).items()})
@@ -234,7 +244,17 @@ def fit(
         log=log,
         seconds=_seconds(options, phases),
         every=every,
+        batches=lambda phase: _shelved(options.shelf, phase, np.array(allowed), plan),
     )
+
+
+def _shelved(shelf: Path | None, phase: Phase, allowed: NDArray[np.bool_], plan: Plan) -> Any:
+    """The batches that other processes pack, where there is a shelf of them."""
+    if shelf is None or phase.name == "pretrain":
+        return None
+    from pagerag_lab.training.shelf import Shelved
+
+    return Shelved(shelf / phase.name, allowed, plan.batch_tokens, plan.seed)
 
 
 def _seconds(options: argparse.Namespace, phases: tuple[str, ...]) -> float | None:

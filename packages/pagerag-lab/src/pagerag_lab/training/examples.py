@@ -18,6 +18,7 @@ from typing import Any
 from pagerag.text import split_sentences
 from pagerag_lab.datasets.records import read_values
 from pagerag_lab.training.spans import Place, said, spots
+from pagerag_lab.tune.restated import RESTATED
 
 __all__ = [
     "BEARING_UNKNOWN",
@@ -281,9 +282,9 @@ def load_pools(folder: Path) -> Iterator[Example]:
 
     Every row is predicted, some are learned from.
 
-    Learned from are the pools of documents and of the reading sets, and of the others those without evidence:
-    the questions of the benchmarks and of ``wide/train`` are learned from their own files, where contexts are
-    drawn anew.
+    Learned from are the pools of documents and of the reading sets, and of the others those without evidence or
+    with a unit that only repeats the question: the questions of the benchmarks and of ``wide/train`` are learned
+    from their own files, where contexts are drawn anew.
     """
     for path in sorted(folder.glob("*-train.jsonl.gz")):
         for row in read_lines(path.with_suffix("")):
@@ -294,6 +295,8 @@ def _pool_example(row: Any, file: str) -> Example:
     variant = row["id"].rpartition("~")[2]
     own = {"documents": "documents", "reading": f"{row['set']}_pool"}.get(file, "")
     source = f"{own or 'other'}_{variant}" if variant in VARIANTS else own
+    if not source and any(c["id"] == RESTATED for c in row["candidates"]):
+        source = RESTATED
     gold, answers = set(row["gold"]), tuple(row.get("answer") or ())
     pattern = _pattern(row.get("answer_re"), answers)
     units = []

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from pagerag.models.packing import LIMIT, Frame
-from pagerag_lab.training.batches import Chooser, Stream
+from pagerag_lab.training.batches import Batch, Chooser, Stream
 from pagerag_lab.training.corpus import Corpus, Row
 from pagerag_lab.training.losses import LossWeights, total_loss
 from pagerag_lab.training.network import Network
@@ -95,10 +95,12 @@ def train(
     log: Callable[[str], None],
     seconds: float | None = None,
     every: Callable[[Network, str, int], None] | None = None,
+    batches: Callable[[Phase], IterableDataset[Batch] | None] = lambda _: None,
 ) -> Network:
     """Train in place and return the averaged network. A killed run goes on from its last whole epoch.
 
-    With ``seconds`` the run ends then, and its learning rate falls to its end by that time.
+    With ``seconds`` the run ends then, and its learning rate falls to its end by that time. ``batches`` may have batches
+    without end for a phase: time alone ends that phase then.
     """
     torch.manual_seed(plan.seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles anew for every length of a batch
@@ -134,7 +136,8 @@ def train(
         opened, given = time.monotonic(), None if seconds is None else seconds * phase.epochs / epochs
         for epoch in range(first, phase.epochs):
             began, losses, part = time.monotonic(), [], 0.0
-            stream = Stream(
+            endless = batches(phase)
+            stream = endless or Stream(
                 corpus,
                 rows,
                 phase.mixture,
@@ -149,14 +152,14 @@ def train(
             loader = DataLoader(
                 stream,
                 batch_size=None,
-                num_workers=workers,
+                num_workers=min(workers, 2) if endless else workers,
                 prefetch_factor=8 if workers else None,
                 pin_memory=device.type == "cuda",
             )
             network.train()
             for batch in loader:
                 progress += len(batch.ids)
-                part = _part_done(progress / total, opened, given)
+                part = _part_done(0.0 if endless else progress / total, opened, given)
                 if given is not None and part >= 1:
                     break
                 _set_rates(optimizer, base, _schedule(part, plan.warmup))

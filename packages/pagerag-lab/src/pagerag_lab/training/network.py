@@ -35,10 +35,13 @@ AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6
 class Blocks:
     """The blocks of a batch, the question of each sequence one of them: flat places, padding behind the last.
 
-    ``own`` [blocks, size] are a block's tokens, ``seen`` those that they read (``mask`` says which are real).
+    ``own`` [blocks, size] are a block's tokens, ``seen`` those that they read (``mask`` says which are real). ``asks`` are
+    ``own`` with some real place for padding, as in ``seen``: each place is read by few, so that gradients do not all
+    meet at one row.
     """
 
     own: Tensor
+    asks: Tensor
     seen: Tensor
     mask: Tensor
 
@@ -82,10 +85,13 @@ class Layer(nn.Module):
     def read_blocks(self, x: Tensor, blocks: Blocks) -> Tensor:
         """Compute the layer where each token reads its block and the question alone."""
         batch, length, width = x.shape
-        parts = functional.pad(self.qkv(x).view(batch * length, 3 * width), (0, 0, 0, 1)).chunk(3, dim=-1)
+        flat = self.qkv(x).view(batch * length, 3 * width)
+        # index_select, not indexing: its gradient is an addition, that of indexing sorts all the places first.
+        query = flat[:, :width].index_select(0, blocks.asks.flatten()).view(*blocks.asks.shape, width)
+        told = flat[:, width:].index_select(0, blocks.seen.flatten()).view(*blocks.seen.shape, 2 * width)
         q, k, v = (
-            part[where].view(*where.shape, self.heads, width // self.heads).transpose(1, 2)
-            for part, where in zip(parts, (blocks.own, blocks.seen, blocks.seen), strict=True)
+            part.view(*part.shape[:2], self.heads, width // self.heads).transpose(1, 2)
+            for part in (query, *(half.contiguous() for half in told.chunk(2, dim=-1)))
         )
         drop = self.dropout if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=blocks.mask, dropout_p=drop)
@@ -177,10 +183,11 @@ class Network(nn.Module):
         seen = torch.cat([asks, own], -1)
         mask = torch.cat([asks < begin, there & (number >= 0)], -1)
         first = (torch.arange(len(real), device=device) * real.shape[1])[:, None, None]
-        own, seen = torch.where(there, own + first, behind), torch.where(mask, seen + first, behind)
         kept = (number[..., 0] < count[:, None]).flatten()
-        own, seen, mask = (part.flatten(0, 1)[kept] for part in (own, seen, mask))
-        return Blocks(own, seen, mask[:, None, None])
+        asks, seen = (_some_real(w, h, first, behind) for w, h in ((own, there), (seen, mask)))
+        own = torch.where(there, own + first, behind)
+        own, asks, seen, mask = (part.flatten(0, 1)[kept] for part in (own, asks, seen, mask))
+        return Blocks(own, asks, seen, mask[:, None, None])
 
     def forward(self, ids: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
         """Return the token channels [batch, length, 6] and the answer's kind [batch, 4]."""
@@ -191,6 +198,12 @@ class Network(nn.Module):
             here = ((ids == MARKER) | (types == 0))[..., None]
             tokens = torch.where(here & self.own, tokens, self.token_head(before))
         return tokens, self.kind_head(torch.tanh(self.kind_hidden(first)))
+
+
+def _some_real(where: Tensor, there: Tensor, first: Tensor, behind: int) -> Tensor:
+    """The flat places, those of padding spread over all that there are."""
+    spread = torch.arange(where.numel(), device=where.device).view(where.shape) % behind
+    return torch.where(there, where + first, spread)
 
 
 def load_base(

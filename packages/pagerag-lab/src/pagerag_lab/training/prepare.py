@@ -65,8 +65,7 @@ def main() -> None:
     skipped = shutil.ignore_patterns("__pycache__", "*.npz", "*.html", "*.js", "*.css", "*.svg")
     shutil.copytree(Path(pagerag.__file__).parent, options.out / "code/pagerag", ignore=skipped)
     lab = Path(pagerag_lab.__file__).parent
-    shutil.copytree(lab / "training", options.out / "code/pagerag_lab/training", ignore=skipped)
-    shutil.copyfile(lab / "__init__.py", options.out / "code/pagerag_lab/__init__.py")
+    shutil.copytree(lab, options.out / "code/pagerag_lab", ignore=skipped)
     train = [
         f'together --corpus corpus.xz --minutes "${{MINUTES:-{options.minutes}}}" $MORE',
         'together --pack "$1"',

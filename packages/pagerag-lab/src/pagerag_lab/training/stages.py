@@ -89,7 +89,8 @@ def run(
     unknown = set(options.stage or []) - set(every)
     if unknown:
         raise SystemExit(f"there is no stage {', '.join(sorted(unknown))}; the stages are {', '.join(every)}")
-    corpus, base = open_corpus(options, chosen)
+    packs = options.shelf is None or "pretrain" in (options.stage or every)
+    corpus, base = open_corpus(options, chosen, ranked=packs)
     task = Task(options, chosen, corpus, base)
     for stage in options.stage or every:
         file = folder / (output.format(held[stage]) if stage in held else f"{stage}.safetensors")

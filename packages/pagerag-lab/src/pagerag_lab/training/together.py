@@ -5,10 +5,10 @@ r"""Run the stages of a training command side by side within a given time, and b
     python -m pagerag_lab.training.together support --config FILE --out RUNS --pack FOLDER [--folds]
     python -m pagerag_lab.training.together support --config FILE --out RUNS --unpack FOLDER
 
-The first trains: one process for each run, all at once on one device. ``--pack`` writes what is to be carried
-away into files of at most 15 MiB: the averaged network in float16, the held-out results and the logs (with
-``--folds`` instead the networks that held a fold out, as int8 files). ``--unpack`` puts such parts together
-again and writes the model's file.
+The first trains: one process for each run, all at once on one device, on examples that are packed once for all
+(``training.shelf``). ``--pack`` writes what is to be carried away into files of at most 15 MiB: the averaged
+network in float16, the held-out results and the logs (with ``--folds`` instead the networks that held a fold
+out, as int8 files). ``--unpack`` puts such parts together again and writes the model's file.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs")
     parser.add_argument("--minutes", type=float, default=8.5, help="time for everything")
+    parser.add_argument("--packers", type=int, default=10, help="processes that pack examples for all runs")
     parser.add_argument("--pack", type=Path)
     parser.add_argument("--folds", action="store_true")
     parser.add_argument("--unpack", type=Path)
@@ -85,19 +86,18 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
         stages += [[f"fold{fold}-{seed}"] for seed in chosen.fold_seeds]
         stages[-1].append(f"fold{fold}")
     stages += [[f"seed{seed}"] for seed in chosen.seeds]
-    running = {}
+    given = ["--config", str(options.config), "--out", str(options.out), "--until", str(until), *rest]
+    given += ["--shelf", str(folder / "shelf")]
+    shared = ["--minutes", str(PRETRAIN[options.model] * options.minutes)]
+    commands = {}
     for names in stages:
-        command = [
-            sys.executable,
-            "-m",
-            f"pagerag_lab.training.{options.model}",
-            "--config",
-            str(options.config),
-        ]
-        command += ["--out", str(options.out), "--minutes", str(PRETRAIN[options.model] * options.minutes)]
-        command += ["--until", str(until), *rest, *(f"--stage={name}" for name in names)]
-        with (folder / f"{names[0]}.log").open("w", encoding="utf-8") as file:
-            running[names[0]] = subprocess.Popen(command, stdout=file, stderr=file)
+        commands[names[0]] = [options.model, *given, *shared, *(f"--stage={name}" for name in names)]
+        commands.setdefault("shelf", ["shelf", *given, "--packers", str(options.packers)])
+    running = {}
+    for name, (module, *arguments) in commands.items():
+        command = [sys.executable, "-m", f"pagerag_lab.training.{module}", *arguments]
+        with (folder / f"{name}.log").open("w", encoding="utf-8") as file:
+            running[name] = subprocess.Popen(command, stdout=file, stderr=file)
     for name, process in running.items():
         left = began + 60 * options.minutes + 30 - time.time()
         try:
@@ -109,10 +109,10 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
         if code:
             text = (folder / f"{name}.log").read_text(encoding="utf-8")
             print(text[-3000:], file=sys.stderr, flush=True)
-            if name == "pretrain":  # the others wait for its weights
+            if name in {"pretrain", "shelf"}:  # the others wait for its weights, or for examples
                 for other in running.values():
                     other.kill()
-                raise SystemExit("pretraining failed")
+                raise SystemExit(f"{name} failed")
 
 
 def pack_results(folder: Path, chosen: Setting, target: Path, _: list[str]) -> None:

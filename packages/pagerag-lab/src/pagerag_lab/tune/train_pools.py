@@ -42,6 +42,7 @@ from pagerag_lab.datasets.document_sets import corpus_folders, read_document_que
 from pagerag_lab.datasets.records import read_values
 from pagerag_lab.metrics.quotes import ContextText, fact_found
 from pagerag_lab.tune.pools import labelled_pools
+from pagerag_lab.tune.restated import with_restatement
 
 __all__ = ["main"]
 
@@ -364,7 +365,7 @@ def write(rows: Iterable[Row], path: Path) -> None:
             if len(row["candidates"]) < 2:
                 continue
             count[row["set"].partition(":")[0]] += 1
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps(with_restatement(row), ensure_ascii=False) + "\n")
     part.replace(path)
     print(f"{path}: {dict(count)}", flush=True)
 
