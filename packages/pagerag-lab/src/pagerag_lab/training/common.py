@@ -7,8 +7,8 @@ import json
 import sys
 import time
 import tomllib
-from itertools import compress
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--until", type=float, help="a moment (seconds since 1970) by which runs other than pretrain end"
     )
-    parser.add_argument("--shelf", type=Path, help="the folder that pagerag_lab.training.shelf packs examples into")
+    parser.add_argument(
+        "--shelf", type=Path, help="the folder that pagerag_lab.training.shelf packs examples into"
+    )
     parser.add_argument("--minutes", type=float, help="time of one run; its schedule ends with it")
     return parser
 
@@ -109,10 +111,8 @@ def log(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
-def open_corpus(
-    options: argparse.Namespace, chosen: Setting, *, ranked: bool = True
-) -> tuple[Corpus, Path]:
-    """Return the tokenized corpus, ``ranked`` where examples are packed here, and the base encoder's folder."""
+def open_corpus(options: argparse.Namespace, chosen: Setting, *, ranked: bool = True) -> tuple[Corpus, Path]:
+    """Return the tokenized corpus, ``ranked`` where examples are packed here, and the base's folder."""
     base = base_folder(options.base)
     if options.corpus is not None:
         corpus = load(options.corpus)
@@ -213,7 +213,9 @@ def fit(
     allowed = [True] * len(corpus.rows)
     if fold is not None:
         held = {
-            r.base for r in (*corpus.rows, *corpus.whole, *corpus.pools) if fold_of(r.base, chosen.folds) == fold
+            r.base
+            for r in (*corpus.rows, *corpus.whole, *corpus.pools)
+            if fold_of(r.base, chosen.folds) == fold
         }
         gold = {
             (t, x)
@@ -222,9 +224,7 @@ def fit(
             for t, x, s in zip(r.titles, r.texts, r.support, strict=True)
             if s
         }
-        allowed = [
-            r.base not in held and not (r.source in MADE and _touches(r, gold)) for r in corpus.rows
-        ]
+        allowed = [r.base not in held and not (r.source in MADE and _touches(r, gold)) for r in corpus.rows]
     rows = list(compress(corpus.rows, allowed))
     network = new_network(base, chosen.plan, dropout=chosen.plan.dropout)
     if start is not None:
@@ -249,7 +249,7 @@ def fit(
 
 
 def _shelved(shelf: Path | None, phase: Phase, allowed: NDArray[np.bool_], plan: Plan) -> Any:
-    """The batches that other processes pack, where there is a shelf of them."""
+    """Return the batches that other processes pack, where there is a shelf of them."""
     if shelf is None or phase.name == "pretrain":
         return None
     from pagerag_lab.training.shelf import Shelved

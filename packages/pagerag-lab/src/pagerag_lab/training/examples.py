@@ -282,9 +282,9 @@ def load_pools(folder: Path) -> Iterator[Example]:
 
     Every row is predicted, some are learned from.
 
-    Learned from are the pools of documents and of the reading sets, and of the others those without evidence or
-    with a unit that only repeats the question: the questions of the benchmarks and of ``wide/train`` are learned
-    from their own files, where contexts are drawn anew.
+    Learned from are the pools of documents and of the reading sets, and of the others those without evidence
+    or with a unit that only repeats the question: the questions of the benchmarks and of ``wide/train`` are
+    learned from their own files, where contexts are drawn anew.
     """
     for path in sorted(folder.glob("*-train.jsonl.gz")):
         for row in read_lines(path.with_suffix("")):

@@ -99,8 +99,8 @@ def train(
 ) -> Network:
     """Train in place and return the averaged network. A killed run goes on from its last whole epoch.
 
-    With ``seconds`` the run ends then, and its learning rate falls to its end by that time. ``batches`` may have batches
-    without end for a phase: time alone ends that phase then.
+    With ``seconds`` the run ends then, and its learning rate falls to its end by that time. ``batches``
+    may have batches without end for a phase: time alone ends that phase then.
     """
     torch.manual_seed(plan.seed)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles anew for every length of a batch

@@ -35,9 +35,9 @@ AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6
 class Blocks:
     """The blocks of a batch, the question of each sequence one of them: flat places, padding behind the last.
 
-    ``own`` [blocks, size] are a block's tokens, ``seen`` those that they read (``mask`` says which are real). ``asks`` are
-    ``own`` with some real place for padding, as in ``seen``: each place is read by few, so that gradients do not all
-    meet at one row.
+    ``own`` [blocks, size] are a block's tokens, ``seen`` those that they read (``mask`` says which are real).
+    ``asks`` are ``own`` with some real place for padding, as in ``seen``: each place is read by few, so that
+    gradients do not all meet at one row.
     """
 
     own: Tensor
@@ -86,7 +86,7 @@ class Layer(nn.Module):
         """Compute the layer where each token reads its block and the question alone."""
         batch, length, width = x.shape
         flat = self.qkv(x).view(batch * length, 3 * width)
-        # index_select, not indexing: its gradient is an addition, that of indexing sorts all the places first.
+        # index_select, not indexing: its gradient is an addition, that of indexing sorts the places first.
         query = flat[:, :width].index_select(0, blocks.asks.flatten()).view(*blocks.asks.shape, width)
         told = flat[:, width:].index_select(0, blocks.seen.flatten()).view(*blocks.seen.shape, 2 * width)
         q, k, v = (
@@ -201,7 +201,7 @@ class Network(nn.Module):
 
 
 def _some_real(where: Tensor, there: Tensor, first: Tensor, behind: int) -> Tensor:
-    """The flat places, those of padding spread over all that there are."""
+    """Return the flat places, those of padding spread over all that there are."""
     spread = torch.arange(where.numel(), device=where.device).view(where.shape) % behind
     return torch.where(there, where + first, spread)
 

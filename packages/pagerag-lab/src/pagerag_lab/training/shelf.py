@@ -1,10 +1,11 @@
 """Packed examples made once, by many processes, and read by every run that trains at the same time.
 
-    python -m pagerag_lab.training.shelf --config FILE --corpus FILE --base FOLDER --shelf FOLDER --until MOMENT --workers 10
+    python -m pagerag_lab.training.shelf --config FILE --corpus FILE --base FOLDER --shelf FOLDER
 
-Packing an example takes far longer than a step of a small network, and runs that train side by side would each pack their
-own. Here the examples of a phase stand in files of a few hundred (``PHASE/pass-worker-number.npz``); a run takes the new
-ones as they come, leaves out those of its held-out fold, and reads old ones again when it is faster than the packing.
+Runs that train side by side would each pack their own examples, with processes that take the cores from one
+another. Here the examples of a phase stand in files of a few hundred (``PHASE/pass-worker-number.npz``); a
+run takes the new ones as they come, leaves out those of its held-out fold, and reads old ones again when
+it is faster than the packing.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ NUMBERS = ("kind", "weight", "support_weight")
 
 def write_items(path: Path, items: list[Item], rows: list[int]) -> None:
     """Write examples with the numbers of the rows they were made of; the file is whole or absent."""
-    columns: dict[str, NDArray[Any]] = {"rows": np.array(rows, np.int32)}
+    columns: dict[str, Any] = {"rows": np.array(rows, np.int32)}
     for name, kind in LISTS.items():
         flat = [np.asarray(getattr(item, name)).ravel().tolist() for item in items]
         columns[name], columns[f"{name}.length"] = ragged(flat, kind)
-    columns["asked"] = np.array([item.types.index(1) if 1 in item.types else len(item.types) for item in items])
+    columns["asked"] = np.array(
+        [item.types.index(1) if 1 in item.types else len(item.types) for item in items]
+    )
     for name in NUMBERS:
         columns[name] = np.array([getattr(item, name) for item in items])
     held = io.BytesIO()
@@ -64,9 +67,7 @@ def read_items(path: Path, allowed: NDArray[np.bool_]) -> list[Item]:
     """Read the examples whose rows are ``allowed``."""
     with np.load(path, allow_pickle=False) as held:
         columns = {name: held[name] for name in held.files}
-    parts = {
-        name: np.split(columns[name], np.cumsum(columns[f"{name}.length"])[:-1]) for name in LISTS
-    }
+    parts = {name: np.split(columns[name], np.cumsum(columns[f"{name}.length"])[:-1]) for name in LISTS}
     found = []
     for n in np.flatnonzero(allowed[columns["rows"]]).tolist():
         ids = parts["ids"][n]

@@ -5,10 +5,10 @@ r"""Run the stages of a training command side by side within a given time, and b
     python -m pagerag_lab.training.together support --config FILE --out RUNS --pack FOLDER [--folds]
     python -m pagerag_lab.training.together support --config FILE --out RUNS --unpack FOLDER
 
-The first trains: one process for each run, all at once on one device, on examples that are packed once for all
-(``training.shelf``). ``--pack`` writes what is to be carried away into files of at most 15 MiB: the averaged
-network in float16, the held-out results and the logs (with ``--folds`` instead the networks that held a fold
-out, as int8 files). ``--unpack`` puts such parts together again and writes the model's file.
+The first trains: one process for each run, all at once on one device, on examples that are packed once for
+all (``training.shelf``). ``--pack`` writes what is to be carried away into files of at most 15 MiB: the
+averaged network in float16, the held-out results and the logs (``--folds``: instead the networks that held
+a fold out, as int8 files). ``--unpack`` puts such parts together again and writes the model's file.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Put a unit into a pool that only repeats the question or the claim: it says nothing that supports it.
 
-Documents are full of such sentences (a quoted claim, a headline, a list of frequent questions), search ranks them first,
-and no train file marks them as what they are: not evidence.
+Documents are full of such sentences (a quoted claim, a headline, a list of frequent questions), search ranks
+them first, and no train file marks them as what they are: not evidence.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from random import Random
 from typing import Any
@@ -43,8 +44,10 @@ _QUESTION = (
     "Can you guess the answer to this one: {}?",
     "Quiz, part 2: {}?",
 )
-_ASKING = frozenset(
-    "who whom whose what which when where why how is are was were do does did has have had can could in of for to".split()  # noqa: SIM905
+_ASKING = re.compile(
+    r"(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|has|have|had|can|could|in|of"
+    r"|for|to)\b",
+    re.IGNORECASE,
 )
 
 
@@ -54,7 +57,7 @@ def with_restatement(row: dict[str, Any]) -> dict[str, Any]:
         return row
     rng = Random(zlib.crc32(f"restated:{row['id']}".encode()))
     said = row["question"].strip().rstrip(".?! ")
-    asks = row["question"].rstrip().endswith("?") or said.split(" ")[0].lower() in _ASKING
+    asks = row["question"].rstrip().endswith("?") or _ASKING.match(said) is not None
     if not said or rng.random() >= SHARE["question" if asks else "claim"]:
         return row
     text = rng.choice(_QUESTION if asks else _CLAIM).format(said)
