@@ -178,7 +178,7 @@ def test_broken_files_name_the_place(tmp_path: Path, hotpotqa_file: Path, hotpot
     line = text[: text.index('"q2"')].count("\n") + 1
     cut = tmp_path / "cut.json"
     cut.write_text(text[: text.index('"q2"') + 30], encoding="utf-8")
-    with pytest.raises(FormatError, match="record 3") as caught:
+    with pytest.raises(FormatError, match="cut off") as caught:
         list(read_questions("hotpotqa", cut))
     assert caught.value.line is not None
     assert abs(caught.value.line - line) <= 1
@@ -187,8 +187,9 @@ def test_broken_files_name_the_place(tmp_path: Path, hotpotqa_file: Path, hotpot
         (b"[1]", "not an object"),
         (b"[]", "no question"),
         (b"", "no question"),
-        (b'{"_id": 1', "not JSON"),
-        (gzip.compress(hotpotqa_file.read_bytes())[:-20], "fetch it again"),
+        (b'{"_id": 1', "cut off"),
+        (b'{"_id": 1,}', "not JSON"),
+        (gzip.compress(hotpotqa_file.read_bytes())[:-20], "damaged"),
     ):
         cut.write_bytes(content)
         with pytest.raises(FormatError, match=message):

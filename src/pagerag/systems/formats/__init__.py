@@ -35,7 +35,15 @@ from numpy.typing import NDArray
 
 from pagerag.errors import FormatError, InputError
 from pagerag.systems.formats._base import Format, JsonFormat
-from pagerag.systems.formats._records import Beside, Cursor, Layout, Record, layout_of, writing
+from pagerag.systems.formats._records import (
+    Beside,
+    Cursor,
+    Layout,
+    Record,
+    json_records,
+    layout_of,
+    writing,
+)
 from pagerag.systems.formats.benchmarks import Hotpot, Musique
 from pagerag.systems.formats.graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
 from pagerag.systems.formats.native import FIELDS, Native, candidates_in, looks_like_candidates
@@ -50,6 +58,7 @@ __all__ = [
     "Promoted",
     "Record",
     "detect",
+    "json_records",
     "read_candidates",
     "read_pools",
     "unit_of",

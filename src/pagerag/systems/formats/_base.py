@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -53,6 +53,17 @@ class JsonFormat(Format):
     """
 
     whole: ClassVar[bool] = False
+    units_at: ClassVar[tuple[str, ...]] = ()
+    """The fields that lead to the list of units, where candidates' places count through one."""
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
+        fits = layout in ("lines", "object") if self.whole else layout != "table"
+        return fits and isinstance(first, Mapping) and self.holds(first)
+
+    @abstractmethod
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002 - overriders report the path
         """Return the records of the one object that the file is."""
@@ -62,9 +73,9 @@ class JsonFormat(Format):
         """Return the one object again, with the records that were kept."""
         return parts[0][1]
 
-    @abstractmethod
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of ``record.raw`` that holds only these units, in this order."""
+        return _narrowed(record.raw, self.units_at, [record.places[name] for name in ids])
 
     def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:  # noqa: ARG002
         """Return the records of the file, one in memory at a time wherever the layout allows."""
@@ -97,3 +108,10 @@ class JsonFormat(Format):
         elif layout == "object":
             file.write(json.dumps(self.join(whole, parts), ensure_ascii=False, indent=1) + "\n")
         return count
+
+
+def _narrowed(raw: Mapping[str, Any], path: Sequence[str], places: Sequence[int]) -> dict[str, Any]:
+    """Return a copy of nested objects in which the list at the end of ``path`` has these places alone."""
+    inner = raw[path[0]]
+    kept = _narrowed(inner, path[1:], places) if path[1:] else [inner[place] for place in places]
+    return {**raw, path[0]: kept}

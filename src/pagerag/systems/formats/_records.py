@@ -15,6 +15,7 @@ from typing import IO, Any, Literal, TypeVar, cast
 
 from pagerag._files import replacing
 from pagerag.errors import FormatError, InputError
+from pagerag.units import Pool
 
 __all__ = [
     "Beside",
@@ -22,6 +23,7 @@ __all__ = [
     "Cursor",
     "Layout",
     "Record",
+    "json_records",
     "layout_of",
     "open_text",
     "read_json",
@@ -58,6 +60,11 @@ class Record:
     def cursor(self) -> Cursor:
         """The record's content with its address."""
         return Cursor(self.raw, self.file, self.line)
+
+    def placed(self, pool: Pool) -> Pool:
+        """Remember that the pool's candidates stand in the record in this order; return the pool."""
+        self.places.update({unit.id: place for place, unit in enumerate(pool.candidates)})
+        return pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +187,14 @@ class Beside:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[str]]:
-    """Return the file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
+    """Open the file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
     try:
+        with path.open("rb") as probe:
+            head = probe.read(2)
+        # By content: downloads lose and gain suffixes. What is called .gz and is no JSON either is damaged.
+        packed = head == b"\x1f\x8b" or (path.suffix == ".gz" and head[:1] not in b"[{")
         file: IO[str] = (
-            gzip.open(path, "rt", encoding="utf-8-sig")  # noqa: SIM115 - entered below
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig")
+            gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig")  # noqa: SIM115
         )
     except FileNotFoundError:
         raise FormatError("there is no such file", file=path) from None
@@ -213,7 +222,7 @@ def read_json(path: Path) -> Any:
 
 
 def layout_of(path: Path) -> tuple[Layout, Any]:
-    """How the file is laid out, and its first record (the first line's text for a table)."""
+    """Return how the file is laid out, and its first record (the first line's text for a table)."""
     with open_text(path) as file:
         head = ""
         while not head.strip():
@@ -237,8 +246,17 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
     return "object", read_json(path)
 
 
+def json_records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield (line, value) of JSON Lines, or of a JSON array, one in memory at a time."""
+    with open_text(path) as file:
+        start = file.read(1)
+        while start.isspace():
+            start = file.read(1)
+    return _array(path) if start == "[" else _lines(path)
+
+
 def records(path: Path, layout: Layout) -> Iterator[tuple[int | None, Any]]:
-    """(line, raw record) of a JSON file, one in memory at a time for lines and arrays."""
+    """Yield (line, raw record) of a JSON file, one in memory at a time for lines and arrays."""
     if layout == "lines":
         return _lines(path)
     if layout == "array":

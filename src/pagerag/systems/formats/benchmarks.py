@@ -10,7 +10,7 @@ from typing import Any
 
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Layout, Record
+from pagerag.systems.formats._records import Beside, Record
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["Hotpot", "Musique"]
@@ -24,9 +24,9 @@ class Hotpot(JsonFormat):
     summary = "question + context [[title, [sentence]]]: HotpotQA, 2WikiMultiHopQA"
     units = ("document", "sentence")
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("context"), list)
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("context"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -75,14 +75,15 @@ class Musique(JsonFormat):
     """MuSiQue: ``paragraphs`` is a list of {idx, title, paragraph_text}."""
 
     name = "musique"
+    units_at = ("paragraphs",)
     signs = ("question", "paragraphs")
     summary = "question + paragraphs [{idx, title, paragraph_text}]: MuSiQue"
     unit = "paragraph"
     units = ("paragraph", "document")
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("paragraphs"), list)
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("paragraphs"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -97,11 +98,6 @@ class Musique(JsonFormat):
             candidates.append(Candidate(name, text, title=title.text() if title is not None else None))
             record.places[name] = place
         return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        rows = record.raw["paragraphs"]
-        return {**record.raw, "paragraphs": [rows[record.places[name]] for name in ids]}
 
 
 def _joined(sentences: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,7 @@ from pagerag.errors import FormatError
 from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Companion, Layout, Record, read_json
+from pagerag.systems.formats._records import Beside, Companion, Record, read_json
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["GfmPredictions", "GfmRag", "GraphRag", "HippoRag", "Kg2Rag", "LightRag"]
@@ -23,18 +23,14 @@ class GfmRag(JsonFormat):
     """GFM-RAG's prediction.jsonl: each document whole, with its logit."""
 
     name = "gfmrag"
+    units_at = ("retrieved_docs", "document")
     signs = ("question", "retrieved_docs")
     summary = "question + retrieved_docs.document [{id, attributes.content, score}]: GFM-RAG"
     companions = (_EDGES,)
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and "retrieved_docs" in first
-            and (isinstance(first["retrieved_docs"], Mapping))
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("retrieved_docs"), Mapping)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -46,20 +42,14 @@ class GfmRag(JsonFormat):
                 score.number()
         graph = beside.load(_EDGES, gfmrag.Graph)
         pool = gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
-        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
-        return pool
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        found = record.raw["retrieved_docs"]
-        kept = [found["document"][record.places[name]] for name in ids]
-        return {**record.raw, "retrieved_docs": {**found, "document": kept}}
+        return record.placed(pool)
 
 
 class GfmPredictions(JsonFormat):
     """GFM-RAG's single-step file: names and logits; the texts are in nodes.csv beside it."""
 
     name = "gfmrag-predictions"
+    units_at = ("predictions", "document")
     signs = ("question", "predictions")
     summary = "question + predictions.document [[id, score]], with nodes.csv: GFM-RAG single-step"
     companions = (
@@ -67,14 +57,9 @@ class GfmPredictions(JsonFormat):
         _EDGES,
     )
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and isinstance(first.get("predictions"), Mapping)
-            and "document" in first["predictions"]
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("predictions"), Mapping) and "document" in first["predictions"]
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -91,14 +76,7 @@ class GfmPredictions(JsonFormat):
             rows.append({"id": name, "attributes": {"content": texts[name]}, "score": parts[1].number()})
         graph = beside.load(_EDGES, gfmrag.Graph)
         pool = gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
-        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
-        return pool
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        found = record.raw["predictions"]
-        kept = [found["document"][record.places[name]] for name in ids]
-        return {**record.raw, "predictions": {**found, "document": kept}}
+        return record.placed(pool)
 
 
 class LightRag(JsonFormat):
@@ -111,14 +89,10 @@ class LightRag(JsonFormat):
         Companion("text_chunks", ("kv_store_text_chunks.json",), "the document and place of each chunk"),
     )
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and isinstance(first.get("data"), Mapping)
-            and ("chunks" in first["data"] or first.get("status") == "failure")
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        answer = first.get("data")
+        return isinstance(answer, Mapping) and ("chunks" in answer or first.get("status") == "failure")
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -141,8 +115,7 @@ class LightRag(JsonFormat):
                     one.maybe("source_id")  # complains unless it is an object
         stored = beside.load(self.companions[0], read_json)
         pool = lightrag.pool_of(question.text(), record.raw, stored)
-        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
-        return pool
+        return record.placed(pool)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of the record that holds only these units, in this order."""
@@ -163,9 +136,9 @@ class HippoRag(JsonFormat):
     summary = "question + docs [text] + doc_scores [number], with openie_results_*.json: HippoRAG 2"
     companions = (Companion("openie", ("openie_results_*.json",), "entities and triples of each passage"),)
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout != "table" and isinstance(first, Mapping) and isinstance(first.get("docs"), list)
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("docs"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -178,8 +151,7 @@ class HippoRag(JsonFormat):
         facts = beside.load(self.companions[0], hipporag.openie)
         question = row.need("question", "query").text()
         pool = hipporag.pool_of(question, docs, None if values is None else values[: len(docs)], facts)
-        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
-        return pool
+        return record.placed(pool)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of the record that holds only these units, in this order."""
@@ -192,6 +164,7 @@ class GraphRag(JsonFormat):
     """Dumped context records of GraphRAG's local search; the parquet files of its index give the facts."""
 
     name = "graphrag"
+    units_at = ("context_records", "sources")
     signs = ("query", "context_records")
     summary = "query + context_records.sources [{id, text}], with text_units/relationships.parquet: GraphRAG"
     companions = (
@@ -200,13 +173,9 @@ class GraphRag(JsonFormat):
         Companion("documents", ("documents.parquet", "output/documents.parquet"), "titles of documents"),
     )
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and isinstance(first.get("context_records"), Mapping)
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("context_records"), Mapping)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -247,26 +216,19 @@ class GraphRag(JsonFormat):
         question = row.need("query", "question").text()
         return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
 
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        tables = record.raw["context_records"]
-        kept = [tables["sources"][record.places[name]] for name in ids]
-        return {**record.raw, "context_records": {**tables, "sources": kept}}
-
 
 class Kg2Rag(JsonFormat):
     """Expanded nodes of KG2RAG, dumped by the caller; its own output holds the final choice alone."""
 
     name = "kg2rag"
+    units_at = ("nodes",)
     signs = ("question", "nodes")
     summary = "question + nodes [{id: 'title##7', text, score}], with its triples: KG2RAG"
     unit = "sentence"
     companions = (Companion("triples", ("kgs", "kg", "kg.json", "triples.json"), "triples of each title"),)
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        if layout == "table" or not isinstance(first, Mapping):
-            return False
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
         return isinstance(first.get("nodes"), list) or ("sp" in first and "answer" in first)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
@@ -287,12 +249,7 @@ class Kg2Rag(JsonFormat):
             units.append((one.need("id", "id_").label(), one.need("text").text(), number))
         graph = beside.load(self.companions[0], kg2rag.read_triples)
         pool = kg2rag.pool_of(row.need("question", "query").text(), units, graph)
-        record.places.update({c.id: place for place, c in enumerate(pool.candidates)})
-        return pool
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        return {**record.raw, "nodes": [record.raw["nodes"][record.places[name]] for name in ids]}
+        return record.placed(pool)
 
 
 def _parquet(*columns: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from pagerag.errors import InputError
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Cursor, Layout, Record
+from pagerag.systems.formats._records import Beside, Cursor, Record
 from pagerag.units import Candidate, Mode, Pool, Relation
 
 __all__ = ["FIELDS", "Native", "candidates_in", "looks_like_candidates"]
@@ -52,13 +52,10 @@ class Native(JsonFormat):
         }
         self._renamed = bool(fields)
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and any(isinstance(first.get(key), list) for key in self.fields["candidates"])
-            and (self._renamed or any(key in first for key in self.fields["question"]))
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return any(isinstance(first.get(key), list) for key in self.fields["candidates"]) and (
+            self._renamed or any(key in first for key in self.fields["question"])
         )
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002

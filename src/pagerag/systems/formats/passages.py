@@ -14,7 +14,6 @@ from pagerag.systems.formats._records import (
     Beside,
     Companion,
     Cursor,
-    Layout,
     Record,
     layout_of,
     read_json,
@@ -56,11 +55,9 @@ class Ctxs(JsonFormat):
     signs = ("question", "ctxs")
     summary = "question + ctxs [{id, title, text, score}]: DPR, FiD, Contriever, Self-RAG input"
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table" and isinstance(first, Mapping) and ("ctxs" in first or "top_contexts" in first)
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return "ctxs" in first or "top_contexts" in first
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -91,11 +88,9 @@ class Recomp(JsonFormat):
     unit = "sentence"
     scores = ("compressor_scores", "contriever_scores", "dpr_scores", "bm25_scores")
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table" and isinstance(first, Mapping) and isinstance(first.get("retrieved_docs"), list)
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("retrieved_docs"), list)
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -127,9 +122,9 @@ class SelfRAG(JsonFormat):
     summary = "prompts + all_results [{retrieval_0: {pred, score, ctx}}]: Self-RAG output"
     _question = re.compile(r"### Instruction:\n(?P<q>.*?)(?:\n\n### Input:.*)?\n\n### Response:", re.DOTALL)
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout in ("lines", "object") and isinstance(first, Mapping) and "all_results" in first
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return "all_results" in first
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:
         """Return the records of the one object that the file is."""
@@ -201,14 +196,9 @@ class EfficientRAG(JsonFormat):
     signs = ("query", "0")
     summary = 'query + "0".."3" {query, docs [{id, title, text, label, info}]}: EfficientRAG'
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout != "table"
-            and isinstance(first, Mapping)
-            and isinstance(first.get("0"), Mapping)
-            and "docs" in first["0"]
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        return isinstance(first.get("0"), Mapping) and "docs" in first["0"]
 
     def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
         """Return the record's pool, best first."""
@@ -270,14 +260,10 @@ class Ircot(JsonFormat):
         ),
     )
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return (
-            layout in ("lines", "object")
-            and isinstance(first, Mapping)
-            and bool(first)
-            and all(isinstance(v, list) and all(isinstance(x, str) for x in v) for v in first.values())
-        )
+    def holds(self, first: Mapping[str, Any]) -> bool:
+        """Return whether a record has what this format's records have."""
+        lists = (isinstance(v, list) and all(isinstance(x, str) for x in v) for v in first.values())
+        return bool(first) and all(lists)
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002
         """Return the records of the one object that the file is."""

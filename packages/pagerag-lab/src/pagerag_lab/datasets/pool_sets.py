@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from pagerag.errors import FormatError
+from pagerag.systems.formats import read_candidates
 from pagerag.units import Candidate, Mode
 from pagerag_lab.datasets.records import Record, read_records
 
@@ -25,6 +26,12 @@ __all__ = ["Kind", "PoolQuestion", "pool_files", "pool_set_name", "read_pool_set
 
 Kind = Literal["single", "multi", "unanswerable"]
 """How much evidence a question takes: one unit, several, or there is none."""
+
+# Names are those of this format alone, and what a retriever once said of a candidate is left aside.
+_FIELDS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("candidates", "id", "text", "title", "source", "position")},
+    **dict.fromkeys(("score", "entities"), ()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +104,13 @@ def _question(record: Record, name: str) -> PoolQuestion:
         raise record.bad("kind", f"must be one of: {', '.join(get_args(Kind))}")
     if mode not in get_args(Mode):
         raise record.bad("unit", f"must be one of: {', '.join(get_args(Mode))}")
-    given = value.get("candidates")
-    if not isinstance(given, list) or not given:
+    candidates = read_candidates(value, file=record.file, line=record.line, fields=_FIELDS)
+    if not candidates:
         raise record.bad("candidates", "must be a list with at least one candidate")
-    candidates = tuple(_candidate(record, place, one) for place, one in enumerate(given))
-    ids = {one.id for one in candidates}
-    if len(ids) != len(candidates):
-        raise record.bad("candidates", "two candidates have one id; every id must be unique")
+    if [unit.id for unit in candidates] != [
+        one.get("id") if isinstance(one, dict) else None for one in value["candidates"]
+    ]:
+        raise record.bad("candidates", "every candidate must have an id of its own, as text")
     return PoolQuestion(
         set=name,
         id=value["id"],
@@ -112,25 +119,6 @@ def _question(record: Record, name: str) -> PoolQuestion:
         gold=_gold(record, value.get("gold")),
         kind=cast(Kind, kind),
         mode=cast(Mode, mode),
-    )
-
-
-def _candidate(record: Record, place: int, value: Any) -> Candidate:
-    where = f"candidates[{place}]"
-    if not isinstance(value, dict):
-        raise record.bad(where, "must be an object with id and text")
-    for field, needed in (("id", True), ("text", True), ("title", False), ("source", False)):
-        if not isinstance(value.get(field), str) and (needed or value.get(field) is not None):
-            raise record.bad(f"{where}.{field}", "must be text" + ("" if needed else " or absent"))
-    position = value.get("position")
-    if position is not None and (isinstance(position, bool) or not isinstance(position, int)):
-        raise record.bad(f"{where}.position", "must be a whole number or absent")
-    return Candidate(
-        id=value["id"],
-        text=value["text"],
-        title=value.get("title"),
-        source=value.get("source"),
-        position=position,
     )
 
 
