@@ -23,8 +23,6 @@ LAB = Path(pagerag_lab.__file__).parent
 ALLOWED = {"product.py"}
 """The one module that imports helpers without a public name."""
 
-OTHERS_WORK = ("tune/", "training/", "compact/chat.py")
-
 
 def private(file: Path) -> Iterator[str]:
     """The private modules and names of the product that a file imports."""
@@ -47,7 +45,7 @@ def test_the_laboratory_enters_by_public_names() -> None:
     found = {}
     for file in LAB.rglob("*.py"):
         name = file.relative_to(LAB).as_posix()
-        if name not in ALLOWED and not name.startswith(OTHERS_WORK) and (reached := list(private(file))):
+        if name not in ALLOWED and (reached := list(private(file))):
             found[name] = reached
     assert found == {}
 

@@ -72,10 +72,14 @@ class GgufReader:
         if not context:
             prompt(question, ())
             return Answer("", abstained=True, reader=self._label())
-        with self._lock:
-            reply = _checked(self._load().handle_chat_completions(self._request(question, context, state)))
+        reply = self.chat(self._request(question, context, state))
         choice = reply["choices"][0]
         return self._answer(choice["message"]["content"] or "", reply.get("usage"), context, state, started)
+
+    def chat(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the model's reply to an OpenAI-style chat request; requests wait for each other."""
+        with self._lock:
+            return _checked(self._load().handle_chat_completions(dict(request)))
 
     async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """``read`` in a thread, so that the caller's event loop goes on."""

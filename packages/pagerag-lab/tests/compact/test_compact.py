@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -456,17 +455,14 @@ class TestEndpointChat:
 
 
 class FakeModel:
-    """A gguf reader by its shape: a file, a lock, and a model that keeps what it was asked."""
+    """A gguf reader by its shape: a file, and a model that keeps what it was asked."""
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(b"GGUF and weights")
-        self.path, self._lock = path, threading.Lock()
+        self.path = path
         self.asked: list[dict[str, Any]] = []
 
-    def _load(self) -> FakeModel:
-        return self
-
-    def handle_chat_completions(self, request: dict[str, Any]) -> dict[str, Any]:
+    def chat(self, request: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(request)
         told = {"content": [{"token": "No", "logprob": -0.2, "top_logprobs": []}]}
         choice = {"message": {"content": f"reply {len(self.asked)}"}}
@@ -499,7 +495,7 @@ class TestLocalChat:
 
     def test_a_model_that_gives_nothing(self, tmp_path: Path) -> None:
         model = FakeModel(tmp_path / "model.gguf")
-        model.handle_chat_completions = lambda _: {"error": "too long"}  # type: ignore[method-assign]
+        model.chat = lambda _: {"error": "too long"}  # type: ignore[method-assign]
         with pytest.raises(EndpointError, match="too long"):
             chat_from(model).complete([{"role": "user", "content": "hi"}])
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pagerag.endpoint import Endpoint, ResponseCache, RetryPolicy, cache_key
 from pagerag.errors import EndpointError, SettingsError
@@ -41,6 +41,7 @@ class Reply:
     tokens: tuple[Mapping[str, float], ...] = ()
 
 
+@runtime_checkable
 class Chat(Protocol):
     """A language model. The same messages should give the same reply: callers ask with temperature 0."""
 
@@ -170,6 +171,17 @@ class EndpointChat(_Completions):
         return self._ask({k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")})
 
 
+@runtime_checkable
+class LocalModel(Protocol):
+    """A model in this process, such as a ``GgufReader``: its file, and replies to chat requests."""
+
+    path: Path
+
+    def chat(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the model's reply to an OpenAI-style request."""
+        ...
+
+
 class LocalChat(_Completions):
     """Completions of a gguf model in this process, through a ``GgufReader`` of ours.
 
@@ -177,13 +189,12 @@ class LocalChat(_Completions):
     last, and reads only what differs.
     """
 
-    def __init__(self, reader: Any, *, cache: ResponseCache | None = None) -> None:
+    def __init__(self, reader: LocalModel, *, cache: ResponseCache | None = None) -> None:
         super().__init__(_model_identity(reader) if cache is not None else "", cache, {})
         self.reader = reader
 
     def _ask(self, body: dict[str, Any]) -> Mapping[str, Any]:
-        with self.reader._lock:  # the model serves one request at a time
-            reply = self.reader._load().handle_chat_completions(body)
+        reply = self.reader.chat(body)
         self.requests += 1
         if not isinstance(reply, Mapping) or not reply.get("choices"):
             raise EndpointError(f"the local model gave no completion: {str(reply)[:160]}")
@@ -191,7 +202,7 @@ class LocalChat(_Completions):
         return choice
 
 
-def _model_identity(reader: Any) -> str:
+def _model_identity(reader: LocalModel) -> str:
     """Return what decides a greedy reply: the model file's size and beginning, the library that runs it."""
     path = Path(reader.path)
     with path.open("rb") as file:

@@ -52,18 +52,15 @@ class System:
         missing = [need for need in self.needs if given[need] is None]
         if missing:
             raise InputError(f"{self.label} needs {' and '.join(missing)}: over(retriever, {missing[0]}=...)")
-        kind = getattr(compact, _CLASSES[self.name])
-        made: Retriever = kind(retriever, *(given[need] for need in self.needs), **options)
-        return made
+        kinds: dict[str, Callable[..., Retriever]] = {
+            "ircot": compact.IRCoT,
+            "recomp": compact.RECOMP,
+            "selfrag": compact.SelfRAG,
+            "efficientrag": compact.EfficientRAG,
+            "kg2rag": compact.KG2RAG,
+        }
+        return kinds[self.name](retriever, *(given[need] for need in self.needs), **options)
 
-
-_CLASSES = {
-    "ircot": "IRCoT",
-    "recomp": "RECOMP",
-    "selfrag": "SelfRAG",
-    "efficientrag": "EfficientRAG",
-    "kg2rag": "KG2RAG",
-}
 
 _SYSTEMS = (
     System(
@@ -122,19 +119,19 @@ def chat_from(source: ChatSettings | Any, *, cache: str | os.PathLike[str] | Non
     name a cache of their own keep to it.
     """
     from pagerag.endpoint import ResponseCache
+    from pagerag.read.chat import ChatReader
     from pagerag.settings import ChatSettings
-    from pagerag_lab.compact import EndpointChat, LocalChat
+    from pagerag_lab.compact.chat import Chat, EndpointChat, LocalChat, LocalModel
 
     kept = ResponseCache(Path(cache)) if cache is not None else None
     if isinstance(source, ChatSettings):
         return EndpointChat(source, cache=kept)
-    if isinstance(getattr(source, "settings", None), ChatSettings):
+    if isinstance(source, ChatReader):
         return EndpointChat(source.settings, cache=kept)
-    if hasattr(source, "complete"):
-        chat: Chat = source
-        return chat
-    if hasattr(source, "_load"):
+    if isinstance(source, LocalModel):
         return LocalChat(source, cache=kept)
+    if isinstance(source, Chat):
+        return source
     raise InputError(
         f"{type(source).__name__} is no chat model: pass ChatSettings, a ChatReader or a GgufReader"
     )

@@ -10,7 +10,15 @@ from pagerag.errors import InputError
 from pagerag.units import Mode
 from pagerag_lab.datasets.registry import dataset
 
-__all__ = ["RunConfig"]
+__all__ = ["RunConfig", "check_counts"]
+
+
+def check_counts(config: object, *names: str, least: int = 1) -> None:
+    """Refuse a configuration in which one of these fields is less than ``least``; None is no bound."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and value < least:
+            raise InputError(f"--{name} is {value}; it must be at least {least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +51,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         one = dataset(self.dataset)
         object.__setattr__(self, "dataset", one.name)
-        for name, value, least in (
-            ("pool", self.pool, 1),
-            ("k", self.k, 1),
-            ("chunk", self.chunk, 1),
-            ("noise", self.noise, 0),
-            ("limit", 1 if self.limit is None else self.limit, 1),
-        ):
-            if value < least:
-                raise InputError(f"--{name} is {value}; it must be at least {least}")
+        check_counts(self, "pool", "k", "chunk", "limit")
+        check_counts(self, "noise", least=0)
         if self.mode not in one.modes:
             raise InputError(
                 f"{one.title} has no gold for mode {self.mode!r}; use --mode {' or '.join(one.modes)}"

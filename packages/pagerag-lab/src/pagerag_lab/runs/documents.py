@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Candidate, PageRAG, Promoter, Settings
-from pagerag.errors import EmptyPoolError, InputError, PageRAGError
+from pagerag.errors import EmptyPoolError, PageRAGError
 from pagerag.retrieve.encoders import cache_folder
 from pagerag.units import Pool
 from pagerag_lab.datasets.document_sets import (
@@ -37,6 +37,7 @@ from pagerag_lab.datasets.document_sets import (
 from pagerag_lab.metrics.quotes import ContextText, abstains, fact_found, says_nothing
 from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.rivals.selection import named_support
+from pagerag_lab.runs.config import check_counts
 from pagerag_lab.runs.engine import Row, Say
 from pagerag_lab.runs.versions import describe, index_hash
 
@@ -90,11 +91,7 @@ class DocumentsTask:
     chunk: int = 8
 
     def __post_init__(self) -> None:
-        for name, value in (("pool", self.pool), ("k", self.k), ("chunk", self.chunk)):
-            if value < 1:
-                raise InputError(f"--{name} is {value}; it must be at least 1")
-        if self.limit is not None and self.limit < 1:
-            raise InputError(f"--limit is {self.limit}; it must be at least 1")
+        check_counts(self, "pool", "k", "chunk", "limit")
 
     def items(self) -> Iterator[DocumentQuestion]:
         """Yield the questions, corpus by corpus."""

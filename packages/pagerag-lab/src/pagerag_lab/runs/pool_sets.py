@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from pagerag.errors import InputError
 from pagerag.units import Candidate, Pool
 from pagerag_lab.datasets.pool_sets import PoolQuestion, pool_files, pool_set_name, read_pool_sets
 from pagerag_lab.metrics.alternatives import best_f1, best_recall, reciprocal_rank
@@ -27,6 +26,7 @@ from pagerag_lab.pools.rankers import Ranker, top
 from pagerag_lab.pools.retrievers import ranker
 from pagerag_lab.product import write_atomic
 from pagerag_lab.rivals.selection import Selection, selector
+from pagerag_lab.runs.config import check_counts
 from pagerag_lab.runs.engine import Row
 from pagerag_lab.runs.versions import describe
 
@@ -58,11 +58,7 @@ class PoolSetsTask:
     chunk: int = 32
 
     def __post_init__(self) -> None:
-        for name, value in (("pool", self.pool), ("k", self.k), ("chunk", self.chunk)):
-            if value < 1:
-                raise InputError(f"--{name} is {value}; it must be at least 1")
-        if self.limit is not None and self.limit < 1:
-            raise InputError(f"--limit is {self.limit}; it must be at least 1")
+        check_counts(self, "pool", "k", "chunk", "limit")
 
     def items(self) -> Iterator[PoolQuestion]:
         """Yield the questions, set by set."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._files import write_atomic
+from pagerag_lab.product import write_atomic
 
 __all__ = ["Table", "ragged", "read_columns", "split", "write_columns"]
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from pagerag._files import sha256_file
+from pagerag_lab.product import sha256_file
 from pagerag_lab.training import batches
 from pagerag_lab.training.corpus import Corpus, Recipe, Row, build, fold_of, load
 from pagerag_lab.training.loop import Phase, Plan, train

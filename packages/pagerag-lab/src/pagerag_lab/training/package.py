@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pagerag._files import sha256_file, write_atomic
 from pagerag.models.excerpts import Reading
+from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.training.common import Setting, setting
 
 __all__ = ["main"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from pagerag._files import write_atomic
+from pagerag_lab.product import write_atomic
 from pagerag_lab.training import calibration, score
 from pagerag_lab.training.common import BENCHMARKS, arguments, log
 from pagerag_lab.training.corpus import fold_of, tokenizer_at

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from pagerag._files import sha256_file, write_atomic
 from pagerag.models.packing import CLS, MARKER, SEP, block_count
+from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.training.common import Setting, fit, log, new_network, open_corpus, setting, soup
 from pagerag_lab.training.corpus import Corpus
 from pagerag_lab.training.export import export

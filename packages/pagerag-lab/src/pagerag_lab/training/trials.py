@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from pagerag._files import write_atomic
+from pagerag_lab.product import write_atomic
 from pagerag_lab.training import score
 from pagerag_lab.training.common import arguments, fit, log, open_corpus, setting
 from pagerag_lab.training.corpus import fold_of, tokenizer_at

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._extras import need
 from pagerag.promotion.trees import Trees
+from pagerag_lab.product import need
 
 __all__ = ["Growth", "boost", "predict", "to_trees"]
 

@@ -13,8 +13,8 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from pagerag._files import write_atomic
 from pagerag.text.tokens import tokenize
+from pagerag_lab.product import write_atomic
 
 LEAST = 6
 
