@@ -12,7 +12,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends test-faults test-dist dist sizes versions docs lint types doors unit browser fuzz soak clean
+.PHONY: help demo bench tune test test-backends test-faults test-dist dist sizes versions docs lint types doors dead duplicates coverage unit browser fuzz soak clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -43,6 +43,14 @@ types: $(VENV)/.dev ## mypy, strict
 
 doors: $(VENV)/.dev ## imports go one way
 	$(BIN)/lint-imports
+
+dead: $(VENV)/.dev ## code that nothing uses; tools/unused_names.py says who uses what only looks unused
+	$(BIN)/vulture
+
+duplicates: $(VENV)/.dev ## the same six lines twice, in the product or the laboratory
+	$(BIN)/pylint --disable=all --enable=duplicate-code --min-similarity-lines=6 --score=n \
+	  --ignore-imports=y --ignore-signatures=y --ignore-docstrings=y --ignore-comments=y \
+	  src/pagerag packages/pagerag-lab/src/pagerag_lab
 
 # Chromium is Debian's package. Without it, and without the right to install it, the page's tests are skipped, and say so.
 browser: ## Chromium for the tests of the page, where it can be installed
@@ -93,7 +101,7 @@ soak: $(VENV)/.dev ## a server for MINUTES (30) under 16 clients, indexing besid
 test-faults: $(VENV)/.dev ## servers, shards and writers killed at many moments; prints the log of faults (make test: a short form)
 	PAGERAG_FAULTS=full $(BIN)/python -m pytest tests/faults --timeout 1800
 
-test: lint types doors unit test-dist ## everything CI checks
+test: lint types doors dead duplicates unit test-dist ## everything CI checks
 
 # Systems that need torch, or pins that others refuse: each in an environment of its own.
 OWN = $(BIN)/uv pip install --quiet --python $(@D)/bin/python

@@ -70,17 +70,6 @@ class Paths:
         """
         return np.stack(self.made_of, axis=1)[self.order].astype(np.float32)
 
-    def best_by_length(self) -> list[float]:
-        """Return the best score of a path of one, two, ...
-
-        sentences; that of the next shorter where there is none.
-        """
-        lengths = self.length.tolist()
-        best: list[float] = []
-        for units in range(1, MAX_UNITS + 1):
-            best.append(float(self.score[lengths.index(units)]) if units in lengths else best[-1])
-        return best
-
     def best_through(self, nodes: int) -> tuple[Floats, NDArray[np.int64]]:
         """Return, per node, the best score of a path of each length through it, and the best path's rank.
 
