@@ -18,7 +18,7 @@ __all__ = ["Statements", "says_the_same"]
 
 _READ = 4_000  # characters at either end
 _SLIPS = 0.06  # share of the words that may differ
-_NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())  # noqa: SIM905
+_NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())
 
 
 class Statements:

@@ -8,8 +8,7 @@ passage, not in the question). The follow-up reads what was found:
 2. *follow*, a bounded number of rounds: from the passages that rank best so far, the documents whose
    titles they name, and the passages nearest to question ⊕ passage;
 3. *rank*: each passage by how it matches the question and how the others lead to it
-(``candidate_features``), by
-   two small forests trained on train files.
+   (``candidate_features``), by two small forests trained on train files.
 
 The result is an ordinary Pool: promotion has the last word.
 """
@@ -36,9 +35,7 @@ from pagerag.retrieve.candidate_features import (
     QuestionReading,
 )
 from pagerag.retrieve.fusion import fuse_hits
-from pagerag.text.entities import extract_entities
 from pagerag.text.names import NameReading, numbered_names
-from pagerag.text.tokens import all_words
 from pagerag.units import Candidate, Hit, Pool
 
 __all__ = ["AdaptiveRetriever", "Frontier", "Limits"]
@@ -98,8 +95,6 @@ class Step:
             told["name"] = self.name()
         return told
 
-
-_READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
 
 _Named = tuple[str | None, NameReading, tuple[NDArray[np.int64], NDArray[np.intp]]]
 """A passage's id (None: the question), its reading, and the numbers and places of its names."""
@@ -209,9 +204,8 @@ class Frontier:
         known = {*self.asked.reading.names, *seed.keys}
         cues = [place for place, relation in seed.reading.cues if relation in self.asked.cues]
         names: dict[str, int] = {}
-        for name in extract_entities(seed.unit.text[:_READ_FOR_NAMES]):
-            key = " ".join(all_words(name))
-            if key and key not in known and not key[0].isdigit():
+        for key in seed.entity_keys:
+            if key not in known:
                 place = seed.reading.names.get(key, seed.reading.length)
                 names.setdefault(key, min((abs(place - cue) for cue in cues), default=seed.reading.length))
         return sorted(names, key=lambda key: names[key])

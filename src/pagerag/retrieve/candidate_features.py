@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.text.entities import extract_entities
 from pagerag.text.keys import key_number, title_keys
 from pagerag.text.names import MAX_READ, NameReading, numbered_names, opening_name, read_names
 from pagerag.text.questions import read_question
 from pagerag.text.terms import terms, terms_of
+from pagerag.text.tokens import all_words
 from pagerag.units import Candidate
 
 __all__ = ["DIRECT", "LINK", "FeatureTable", "PassageCache", "PassageReading", "QuestionReading"]
@@ -38,6 +40,7 @@ LINK = (
 )  # fmt: skip
 
 _GAP, _INSIDE, _TITLES = map(DIRECT.index, ("dense_gap", "title_inside", "titles_in_question"))
+_READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
 _FAR = 12.0  # words between a cue and a name that have nothing to do with each other
 
 
@@ -66,6 +69,16 @@ class PassageReading:
             terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
             title_terms=frozenset(terms(name)) if name else frozenset(),
         )
+
+    @cached_property
+    def entity_keys(self) -> tuple[str, ...]:
+        """Return the keys of the text's entities that are no numbers, in order; read when first asked for.
+
+        An Analysis has the entities of each sentence by itself; here names may run on over a sentence's end,
+        as the rankers were trained.
+        """
+        found = (" ".join(all_words(name)) for name in extract_entities(self.unit.text[:_READ_FOR_NAMES]))
+        return tuple(key for key in found if key and not key[0].isdigit())
 
 
 class PassageCache:

@@ -31,7 +31,7 @@ MAX_READ = 400
 
 # No name ends with one of these: a third of the runs need not be looked up.
 _NO_END = frozenset(
-    "a an and as at by for from his her in is its of on or that the their to was were which who with".split()  # noqa: SIM905
+    "a an and as at by for from his her in is its of on or that the their to was were which who with".split()
 )
 _CHUNK = re.compile(r"[^\s/–—-]+")
 _MARKS = "\"'“”‘’«»„()[]{}.,;:!?…*_"

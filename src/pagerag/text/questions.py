@@ -15,25 +15,7 @@ __all__ = ["Question", "read_question", "relation_mask"]
 
 Form = Literal["bridge", "comparison", "yes-no"]
 
-_YES_NO = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "can",
-        "could",
-        "will",
-        "would",
-        "should",
-    ]
-)
+_YES_NO = frozenset("is are was were do does did has have had can could will would should".split())
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
 _LONGEST_RUN = 8  # words of a name

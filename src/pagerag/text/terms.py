@@ -9,7 +9,7 @@ __all__ = ["encoded_text", "terms", "terms_of"]
 
 # Shorter than the stop words of promotion: in a search, "after" or "own" may be the one telling word.
 _STOP = frozenset(
-    "a an and are as at be been but by d did do does for from had has have he her his how i in into is it "  # noqa: SIM905
+    "a an and are as at be been but by d did do does for from had has have he her his how i in into is it "
     "its ll of on or re s she t that the their them then there these they this those to ve was we were what "
     "when where which who whom whose why will with you".split()
 )

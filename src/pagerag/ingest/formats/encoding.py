@@ -20,7 +20,7 @@ _MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
 _SAMPLE = 2**16
 # What files are really in, the commonest first.
 _LIKELY = tuple(
-    "cp1252 cp1251 gb18030 cp932 big5 euc_kr cp1250 iso8859_2 euc_jp koi8_r cp1253 cp1254 cp1255 cp1256 "  # noqa: SIM905
+    "cp1252 cp1251 gb18030 cp932 big5 euc_kr cp1250 iso8859_2 euc_jp koi8_r cp1253 cp1254 cp1255 cp1256 "
     "cp1257 cp1258 cp874 iso2022_jp mac_roman".split()
 )
 

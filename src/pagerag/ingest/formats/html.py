@@ -17,14 +17,14 @@ __all__ = ["add_page", "page_blocks", "read_html"]
 
 # Not text of the page, or not its own: scripts, controls, and what surrounds the article on every page.
 _DROPPED = frozenset(
-    (  # noqa: SIM905
+    (
         "script style noscript template svg head nav footer button select datalist textarea iframe object "
         "audio video canvas map rp annotation annotation-xml noframes noembed"
     ).split()
 )
 _ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"))
 _NAVIGATION = frozenset(
-    (  # noqa: SIM905
+    (
         "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path"
     ).split()
 )

@@ -28,7 +28,7 @@ __all__ = ["add_markdown", "read_markdown"]
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
 _VERBATIM = frozenset(
-    (  # noqa: SIM905
+    (
         "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt"
     ).split()
 )

@@ -26,19 +26,19 @@ __all__ = [
     "tokens",
 ]
 
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"))
 """Elements whose content holds no tags."""
 
 BLOCKS = frozenset(
-    (  # noqa: SIM905
+    (
         "address article blockquote body caption center dd details dialog div dl dt fieldset figcaption "
         "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup "
         "option p pre section summary table tbody td tfoot th thead tr ul aside"
     ).split()
 )
 _INLINE = frozenset(
-    (  # noqa: SIM905
+    (
         "a abbr acronym audio b bdi bdo big button canvas cite code data datalist del dfn em font i iframe "
         "ins kbd label map mark math meter noscript object output picture progress q rp rt ruby s samp "
         "script select slot small span strike strong style sub sup svg template textarea time tt u var "

@@ -37,13 +37,13 @@ _OPTION = re.compile(r":[\w-]{1,60}:")
 _DOMAIN_ROLE = re.compile(r":[\w:-]{1,60}:`")
 
 _CODE = frozenset(
-    (  # noqa: SIM905
+    (
         "code code-block sourcecode parsed-literal math doctest testcode testsetup testoutput productionlist "
         "literalinclude highlight-block console ipython prompt graphviz digraph plot mermaid"
     ).split()
 )
 _SILENT = frozenset(
-    (  # noqa: SIM905
+    (
         "toctree contents index highlight currentmodule image include raw meta role default-role sectnum "
         "section-numbering header footer target-notes default-domain tabularcolumns autosummary automodule "
         "autoclass autofunction automethod autodata autoexception autoattribute sectionauthor codeauthor "
@@ -51,7 +51,7 @@ _SILENT = frozenset(
     ).split()
 )
 _ADMONITIONS = frozenset(
-    "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()  # noqa: SIM905
+    "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()
 )
 _VERSIONS = {
     "versionadded": "New in version ",

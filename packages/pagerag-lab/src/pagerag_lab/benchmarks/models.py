@@ -22,53 +22,12 @@ import numpy as np
 
 from pagerag import Candidate
 
-WORDS = [
-    "the",
-    "film",
-    "was",
-    "directed",
-    "by",
-    "and",
-    "released",
-    "in",
-    "its",
-    "composer",
-    "wrote",
-    "score",
-    "city",
-    "born",
-    "played",
-    "first",
-    "album",
-    "county",
-    "river",
-    "north",
-    "company",
-    "founded",
-    "university",
-    "known",
-    "actor",
-    "served",
-    "member",
-    "team",
-    "season",
-    "national",
-    "history",
-]
-NAMES = [
-    "Varberg",
-    "Ellison",
-    "Kestrel",
-    "Marlow",
-    "Okafor",
-    "Lindqvist",
-    "Tamura",
-    "Bexley",
-    "Corvin",
-    "Halden",
-    "Prospero",
-    "Quillan",
-]
+WORDS = (
+    "the film was directed by and released in its composer wrote score city born played first album "
+    "county river north company founded university known actor served member team season national "
+    "history"
+).split()
+NAMES = "Varberg Ellison Kestrel Marlow Okafor Lindqvist Tamura Bexley Corvin Halden Prospero Quillan".split()
 
 
 def sentence(rng: np.random.Generator, length: int) -> str:

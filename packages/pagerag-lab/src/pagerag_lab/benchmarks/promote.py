@@ -69,82 +69,13 @@ def _made_up(seed: int) -> tuple[str, str]:
     return name, " ".join(sentences)
 
 
-_FIRST = [
-    "Anna",
-    "Karl",
-    "Vera",
-    "Otto",
-    "Ilse",
-    "Hugo",
-    "Mara",
-    "Ivan",
-    "Lena",
-    "Paul",
-    "Nina",
-    "Erik",
-    "Rosa",
-    "Emil",
-    "Olga",
-    "Jan",
-]
-_LAST = [
-    "Berg",
-    "Kolb",
-    "Stern",
-    "Wolf",
-    "Lang",
-    "Horn",
-    "Blum",
-    "Frey",
-    "Kern",
-    "Voss",
-    "Reiter",
-    "Adler",
-    "Brandt",
-    "Moser",
-    "Pohl",
-    "Winter",
-]
-_PLAIN = [
-    "was",
-    "born",
-    "near",
-    "the",
-    "old",
-    "city",
-    "and",
-    "directed",
-    "a",
-    "film",
-    "about",
-    "his",
-    "father",
-    "who",
-    "composed",
-    "music",
-    "for",
-    "the",
-    "school",
-    "where",
-    "she",
-    "studied",
-    "with",
-    "another",
-    "writer",
-    "before",
-    "the",
-    "war",
-    "when",
-    "they",
-    "moved",
-    "north",
-    "to",
-    "work",
-    "as",
-    "teachers",
-    "and",
-    "actors",
-]
+_FIRST = "Anna Karl Vera Otto Ilse Hugo Mara Ivan Lena Paul Nina Erik Rosa Emil Olga Jan".split()
+_LAST = "Berg Kolb Stern Wolf Lang Horn Blum Frey Kern Voss Reiter Adler Brandt Moser Pohl Winter".split()
+_PLAIN = (
+    "was born near the old city and directed a film about his father who composed music for the school "
+    "where she studied with another writer before the war when they moved north to work as teachers and "
+    "actors"
+).split()
 
 
 def measure(job: Callable[[int], object], repeat: int) -> tuple[float, float]:
