@@ -20,7 +20,7 @@ from pagerag.store.ranking import best
 from pagerag.text.terms import terms
 from pagerag.units import Hit
 
-__all__ = ["BM25", "K1", "B", "PostingList", "Tokenize", "counted", "length_norms", "rank_lists"]
+__all__ = ["BM25", "K1", "MOST", "B", "PostingList", "Tokenize", "counted", "length_norms", "rank_lists"]
 
 K1, B = 1.2, 0.75
 

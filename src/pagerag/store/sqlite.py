@@ -18,6 +18,8 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.base import CorpusBase, check_units, files_by_type
-from pagerag.store.bm25 import counted
+from pagerag.store.bm25 import MOST
 from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
 from pagerag.store.schema import APPLICATION, SCHEMA_VERSION, TABLES, Identity, id_number, pack_unit
@@ -35,7 +37,7 @@ from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State, Un
 from pagerag.store.sqlite_verify import problems_of
 from pagerag.store.vectors import BLOCK, sign_bits
 from pagerag.text.keys import key_number, name_numbers
-from pagerag.text.terms import encoded_text
+from pagerag.text.terms import encoded_text, terms
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
 __all__ = ["SqliteCorpus"]
@@ -481,24 +483,38 @@ def _remove(connection: sqlite3.Connection, rows: Sequence[int], version: int) -
 
 
 def _insert_postings(connection: sqlite3.Connection, units: Sequence[Unit], first: int) -> NDArray[np.uint32]:
-    """Write the postings of new units as one segment; return how many terms each unit has."""
-    lists: dict[str, tuple[list[int], bytearray]] = {}
-    lengths = np.zeros(len(units), dtype="<u4")
-    for place, unit in enumerate(units):
-        counts = counted(encoded_text(unit.title, unit.text))
-        lengths[place] = sum(counts.values())
-        for term, count in counts.items():
-            held = lists.get(term)
-            if held is None:
-                held = lists[term] = ([], bytearray())
-            held[0].append(first + place)
-            held[1].append(count)
-    rows = (
-        (key_number(term), first, np.array(places, dtype="<u4").tobytes() + counts)
-        for term, (places, counts) in lists.items()
+    """Write the postings of new units as one segment; return how many terms each unit has.
+
+    Terms are counted by sorting numbers, for all units at once: counting each unit by itself took twice the
+    time, a quarter of all that indexing takes.
+    """
+    numbers: dict[str, int] = {}
+    held: list[int] = []
+    sizes: list[int] = []
+    for unit in units:
+        found = terms(encoded_text(unit.title, unit.text))
+        sizes.append(len(found))
+        held += [numbers.setdefault(term, len(numbers)) for term in found]
+    # In the order of the keys, which is that of the table.
+    keys = np.fromiter(map(key_number, numbers), dtype=np.int64, count=len(numbers))
+    order = np.argsort(keys, kind="stable")
+    places = np.empty(len(keys), dtype=np.int64)
+    places[order] = np.arange(len(keys))
+    pairs = places[np.array(held, dtype=np.int64)] * len(units) + np.repeat(np.arange(len(units)), sizes)
+    pairs, counts = np.unique(pairs, return_counts=True)
+    counts = np.minimum(counts, MOST)
+    term_of, unit_of = np.divmod(pairs, len(units))
+    starts = np.searchsorted(term_of, np.arange(len(keys) + 1)).tolist()
+    rows = (unit_of + first).astype("<u4").tobytes()
+    times = counts.astype(np.uint8).tobytes()
+    connection.executemany(
+        "INSERT INTO fresh VALUES (?, ?, ?)",
+        (
+            (key, first, rows[4 * start : 4 * end] + times[start:end])
+            for key, start, end in zip(keys[order].tolist(), starts, starts[1:], strict=False)
+        ),
     )
-    connection.executemany("INSERT INTO fresh VALUES (?, ?, ?)", sorted(rows))
-    return lengths
+    return np.bincount(unit_of, weights=counts, minlength=len(units)).astype("<u4")
 
 
 def _append_blocks(
@@ -544,36 +560,43 @@ def _join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] |
     if new_rows is not None:
         for (term,) in connection.execute("SELECT term FROM postings").fetchall():
             (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
-            _write_postings(connection, term, _renumbered([split_postings(data)], new_rows))
-    for (term,) in connection.execute("SELECT DISTINCT term FROM fresh").fetchall():
+            _write_postings(connection, term, _packed(_renumbered([split_postings(data)], new_rows)))
+    # ``fresh`` is not written meanwhile, so that one cursor can walk it.
+    fresh = connection.execute("SELECT term, data FROM fresh ORDER BY term, segment")
+    for term, segments in groupby(fresh, key=itemgetter(0)):
+        parts = [data for _, data in segments]
+        if new_rows is not None:
+            parts = [_packed(_renumbered([split_postings(data) for data in parts], new_rows))]
         old = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
-        segments = connection.execute("SELECT data FROM fresh WHERE term = ? ORDER BY segment", (term,))
-        parts = [split_postings(data) for (data,) in segments]
-        rows, counts = _renumbered(parts, new_rows)
-        if old is not None:
-            before = split_postings(old[0])
-            rows, counts = np.concatenate([before[0], rows]), np.concatenate([before[1], counts])
-        _write_postings(connection, term, (rows, counts))
+        _write_postings(connection, term, _joined(parts if old is None else [old[0], *parts]))
     connection.execute("DELETE FROM fresh")
 
 
 def _renumbered(
-    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64] | None
-) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    rows: NDArray[Any] = np.concatenate([rows for rows, _ in parts])
+    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    rows = new_rows[np.concatenate([rows for rows, _ in parts])]
     counts = np.concatenate([counts for _, counts in parts])
-    if new_rows is None:
-        return rows, counts
-    rows = new_rows[rows]
     return rows[rows >= 0], counts[rows >= 0]
 
 
-def _write_postings(
-    connection: sqlite3.Connection, term: int, postings: tuple[NDArray[Any], NDArray[np.uint8]]
-) -> None:
+def _packed(postings: tuple[NDArray[np.int64], NDArray[np.uint8]]) -> bytes:
+    """Return what ``split_postings`` splits."""
     rows, counts = postings
-    if len(rows):
-        data = rows.astype("<u4").tobytes() + counts.tobytes()
+    return rows.astype("<u4").tobytes() + counts.tobytes()
+
+
+def _joined(parts: Sequence[bytes]) -> bytes:
+    """Return one segment for these, whose rows follow each other; bytes are only moved."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [4 * (len(part) // 5) for part in parts]
+    rows = [part[:size] for part, size in zip(parts, sizes, strict=True)]
+    return b"".join([*rows, *(part[size:] for part, size in zip(parts, sizes, strict=True))])
+
+
+def _write_postings(connection: sqlite3.Connection, term: int, data: bytes) -> None:
+    if data:
         connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?)", (term, data))
     else:
         connection.execute("DELETE FROM postings WHERE term = ?", (term,))
