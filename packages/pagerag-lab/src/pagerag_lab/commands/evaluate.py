@@ -8,6 +8,7 @@ import sys
 import time
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
+from pagerag.cli.engines import add_engine, hands_of
 from pagerag.errors import InputError
 
 HELP = "Measure promotion (or a rival) on a benchmark file; resumable, and every number can be traced."
@@ -87,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-explain", action="store_true", help="keep no texts and explanations for pagerag report")
     add("--out", required=True, metavar="DIR", help="where the run lives; start again to resume")
     add("--fresh", action="store_true", help="discard what DIR holds")
-    add("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    add_engine(parser)
     add(
         "--chunk", type=int, default=32, metavar="N", help="questions per file of finished work (default: 32)"
     )
@@ -123,9 +124,10 @@ def run(args: argparse.Namespace) -> int:
         explain=not args.no_explain,
         chunk=args.chunk,
     )
-    result = run_all(
-        config, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
-    )
+    with hands_of(args) as hands:
+        result = run_all(
+            config, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note
+        )
     if args.json:
         print_json(result)
     else:
@@ -152,9 +154,10 @@ def _run_pools(args: argparse.Namespace) -> int:
         ablate=tuple(args.ablate),
         chunk=args.chunk,
     )
-    result = execute(
-        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
-    )
+    with hands_of(args) as hands:
+        result = execute(
+            task, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note
+        )
     if args.json:
         print_json(result)
     else:
@@ -183,9 +186,10 @@ def _run_documents(args: argparse.Namespace) -> int:
         limit=args.limit,
         chunk=min(args.chunk, 8),
     )
-    result = execute(
-        task, args.out, workers=args.workers, fresh=args.fresh, progress=Meter("evaluate"), say=note
-    )
+    with hands_of(args) as hands:
+        result = execute(
+            task, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note
+        )
     if args.json:
         print_json(result)
     else:

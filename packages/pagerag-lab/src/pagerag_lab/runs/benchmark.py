@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pagerag.batch import Hands
 from pagerag_lab.datasets.questions import Question
 from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.runs.config import RunConfig
@@ -51,7 +52,7 @@ def run(
     config: RunConfig,
     out: str | os.PathLike[str],
     *,
-    workers: int | Workers | None = None,
+    workers: int | Hands | None = None,
     fresh: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
