@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from importlib.metadata import version
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pagerag._extras import need
 from pagerag.errors import InputError, PageRAGError, WorkerLostError
@@ -25,7 +27,12 @@ Result = TypeVar("Result")
 _TRIES = 4
 """How often a piece is begun again whose worker or machine went: a piece that takes its worker down each time
 (out of memory) must come to an end."""
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # pagerag calls nobody
+    "RAY_agent_register_timeout_ms": "120000",  # Ray's own helpers are slow to start on a busy machine
+}
 _STORE_BYTES = 192 * 2**20  # of a cluster that we start; chunks are small
+_REACH_SECONDS = 10.0
 _STARTS = 2  # Ray gives a local cluster 30 s to start, which a busy machine may miss once
 
 
@@ -33,7 +40,8 @@ class Cluster:
     """Workers of a Ray cluster, one CPU each."""
 
     def __init__(self, count: int | None = None, address: str | None = None) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # pagerag calls nobody; Ray reads it on import
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)  # Ray reads them when it is imported
         self._ray = need("ray", "ray", "ray", "for --engine ray")
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._asked = count
@@ -90,6 +98,7 @@ class Cluster:
 
     def _join(self) -> None:
         try:
+            _reach(self._address or "")  # Ray itself waits two minutes for a cluster that is not there
             self._ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, AssertionError, self._ray.exceptions.RayError) as problem:
             self._ray.shutdown()
@@ -168,6 +177,16 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 def _about() -> tuple[str, int, str]:
     """Return what must be the same on every machine for results to be the same."""
     return version("pagerag"), ANALYSIS_VERSION, ".".join(platform.python_version_tuple()[:2])
+
+
+def _reach(address: str) -> None:
+    """Open a connection to the address; OSError where nobody answers, ValueError where it is none."""
+    if address == "auto":
+        return
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if not parts.hostname or not parts.port:
+        raise ValueError("an address is HOST:PORT")
+    socket.create_connection((parts.hostname, parts.port), timeout=_REACH_SECONDS).close()
 
 
 def _told(about: tuple[str, int, str]) -> str:

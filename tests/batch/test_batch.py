@@ -1,0 +1,176 @@
+"""Chunks of work on processes and on Ray: the same rows in the same order, and a journal that resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pagerag.batch import Journal, OtherWorkError, Processes, in_order, open_hands
+from pagerag.errors import InputError, WorkerLostError
+
+
+def squares(task: int, items: list[int]) -> list[dict[str, int]]:
+    return [{"item": item, "square": task * item * item} for item in items]
+
+
+def refuse(task: str, items: list[int]) -> list[dict[str, int]]:
+    raise InputError(task)
+
+
+def die(task: int, items: list[int]) -> list[dict[str, int]]:
+    os._exit(9)
+
+
+CHUNKS = [[1, 2], [3, 4], [5]]
+ROWS = [squares(1, chunk) for chunk in CHUNKS]
+
+
+@pytest.fixture(scope="module")
+def hands():
+    with Processes(2) as pool:
+        yield pool
+
+
+def journal(folder: Path, **identity: object) -> Journal:
+    kept = Journal(folder, option="--journal")
+    with kept.held():
+        kept.claim({"what": "squares", **identity})
+    return kept
+
+
+def done(*arguments: object, **options: object) -> list[list[dict[str, int]]]:
+    return [rows for _, rows in in_order(*arguments, **options)]
+
+
+def test_rows_come_in_the_order_of_the_chunks(hands):
+    assert done(hands, squares, 1, CHUNKS) == done(None, squares, 1, CHUNKS) == ROWS
+
+
+def test_a_journal_is_used_and_not_done_again(tmp_path, hands):
+    kept = journal(tmp_path)
+    half = in_order(hands, squares, 1, CHUNKS, journal=kept)
+    next(half)
+    half.close()
+    assert kept.file(0).exists()
+    # Another task would give other rows: those of the journal stand.
+    assert done(hands, squares, 7, CHUNKS, journal=kept)[0] == ROWS[0]
+    assert done(None, refuse, "not called", CHUNKS, journal=kept)[0] == ROWS[0]
+
+
+def test_a_damaged_chunk_is_done_again_and_named(tmp_path, hands):
+    kept = journal(tmp_path)
+    assert done(hands, squares, 1, CHUNKS, journal=kept) == ROWS
+    file = kept.file(1)
+    file.write_bytes(file.read_bytes().replace(b"9", b"8"))
+    heard: list[str] = []
+    assert done(hands, squares, 1, CHUNKS, journal=kept, say=heard.append) == ROWS
+    assert len(heard) == 1
+    assert "000001.jsonl" in heard[0]
+    assert "changed" in heard[0]
+
+
+def test_a_journal_of_other_work_is_refused(tmp_path):
+    journal(tmp_path, data="a")
+    with pytest.raises(OtherWorkError, match="differs in: data"):
+        journal(tmp_path, data="b")
+    Journal(tmp_path).discard()
+    journal(tmp_path, data="b")
+
+
+def test_two_processes_do_not_share_a_journal(tmp_path):
+    with (
+        Journal(tmp_path).held(),
+        pytest.raises(InputError, match="another process"),
+        Journal(tmp_path).held(),
+    ):
+        pass
+
+
+def test_what_the_function_raises_is_raised(hands):
+    with pytest.raises(InputError, match="with reason"):
+        done(hands, refuse, "with reason", CHUNKS)
+
+
+def test_a_lost_process_is_told():
+    with Processes(1) as pool, pytest.raises(WorkerLostError, match="run the same command again"):
+        done(pool, die, 1, CHUNKS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(("dask",), "no engine"), (("local", 0), "at least 1"), (("local", None, "h:1"), "--engine ray")],
+)
+def test_engines_that_cannot_be_are_refused(arguments, said):
+    with pytest.raises(InputError, match=said):
+        open_hands(*arguments)
+
+
+def test_promote_is_the_same_on_processes_and_with_a_journal(tmp_path, capsys):
+    from pagerag.cli import main
+
+    pools = tmp_path / "pools.jsonl"
+    with pools.open("w") as out:
+        for number in range(70):
+            candidates = [
+                {
+                    "id": f"{number}-{place}",
+                    "title": f"Film {number}",
+                    "text": f"Film {number} part {place} is by Ann Lee.",
+                }
+                for place in range(3)
+            ]
+            question = f"Who made Film {number}?" if number != 5 else ""
+            out.write(
+                json.dumps({"question": question, "candidates": [] if number == 9 else candidates}) + "\n"
+            )
+
+    def run(*options: str) -> tuple[int, str]:
+        code = main(["promote", str(pools), "--json", *options])
+        return code, capsys.readouterr().out
+
+    alone = run()
+    assert alone[0] == 3  # one question is empty
+    assert len(alone[1].splitlines()) == 69
+    work = ("--workers", "2", "--journal", str(tmp_path / "work"))
+    assert run(*work) == alone
+    chunk = tmp_path / "work" / "chunks" / "000001.jsonl"
+    before = chunk.stat().st_mtime_ns
+    assert run(*work) == alone
+    assert chunk.stat().st_mtime_ns == before
+    kept = tmp_path / "kept.jsonl"
+    assert main(["promote", str(pools), "--out", str(kept), "--with-trace"]) == 3
+    plain = kept.read_bytes()
+    assert main(["promote", str(pools), "--out", str(kept), "--with-trace", "--workers", "2"]) == 3
+    assert kept.read_bytes() == plain
+    assert main(["promote", str(pools), "--json", "--limit", "3", *work]) == 1
+    assert "reading" in capsys.readouterr().err
+
+
+def test_ray_does_the_same_and_outlives_a_killed_worker(tmp_path):
+    pytest.importorskip("ray")
+    with open_hands("ray", 1) as cluster:
+        assert done(cluster, squares, 1, CHUNKS) == ROWS
+        with pytest.raises(InputError, match="with reason"):
+            done(cluster, refuse, "with reason", CHUNKS)
+        marker = str(tmp_path / "died")
+        assert done(cluster, die_once, marker, CHUNKS) == ROWS
+        assert Path(marker).exists()
+
+
+def die_once(marker: str, items: list[int]) -> list[dict[str, int]]:
+    if not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), 9)
+    return squares(1, items)
+
+
+def test_a_cluster_that_is_not_there_is_named():
+    pytest.importorskip("ray")
+    with (
+        open_hands("ray", 1, "127.0.0.1:1") as cluster,
+        pytest.raises(WorkerLostError, match=r"127\.0\.0\.1:1"),
+    ):
+        done(cluster, squares, 1, CHUNKS)
