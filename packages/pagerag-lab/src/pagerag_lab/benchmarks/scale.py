@@ -7,8 +7,8 @@ The corpus is the 2Wiki open corpus (6,119 passages); larger sizes retell it of 
 every time (``pipeline.expanded``). ``ingest`` is processor time of this process and of the one that reads
 files, less what the encoder took. ``ask`` is ``pagerag ask --reader evidence`` in a process of its own:
 processor seconds of the process, and its greatest resident memory; as a yardstick the same for
-``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store, and ``ask`` without
-the support encoder, which is no part of a store. ``warm`` is
+``python -c 'import numpy'``, so that a busy or slow machine can be told from a slow store. It is also asked
+without the support encoder, which is no part of a store. ``warm`` is
 retrieval with follow-up and promotion in one process, median over the questions, by the clock and in
 processor time; ``rank_text`` and ``rank_vectors`` are one search each. ``recall`` is the share of the true
 20 nearest neighbours that dense search returns. ``--fts5`` puts the same terms into SQLite's full-text engine
