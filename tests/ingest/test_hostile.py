@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
-import pkgutil
 import re
 import time
 import zipfile
@@ -369,55 +367,3 @@ def test_patterns_that_grow_are_read_in_linear_time(tmp_path: Path, suffix: str)
 )
 def test_patterns_that_took_minutes(tmp_path: Path, suffix: str, source: str) -> None:
     assert seconds(tmp_path / f"a{suffix}", f"<div>\n{source}\n") < 20
-
-
-def expressions() -> dict[str, re.Pattern[str]]:
-    """Every regular expression of the room that sees text."""
-    import pagerag.ingest
-
-    found = {}
-    for module in pkgutil.walk_packages(pagerag.ingest.__path__, "pagerag.ingest."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                found[f"{module.name}.{name}"] = value
-    return found
-
-
-def test_every_regular_expression_is_linear() -> None:
-    assert len(expressions()) > 50
-    slow = {}
-    # What a pattern is made of, over and over, is what it backtracks on.
-    strings = [
-        *PATTERNS,
-        "a ",
-        "a\n",
-        ":",
-        "a:",
-        "a b: ",
-        "..",
-        "(",
-        "()",
-        '"',
-        "'",
-        "=",
-        "a=",
-        "-",
-        "12.",
-        "title:",
-    ]
-    for name, expression in expressions().items():
-        for string in strings:
-            text = (string * 8_000)[:8_000]
-            if _sweep(expression, text) > 0.1:
-                short = min(_sweep(expression, text[:2000]) for _ in range(3))
-                long = min(_sweep(expression, text) for _ in range(3))
-                if long > 9 * short + 0.05:
-                    slow[name, string] = (round(short, 2), round(long, 2))
-    assert slow == {}
-
-
-def _sweep(expression: re.Pattern[str], text: str) -> float:
-    start = time.process_time()
-    for _ in expression.finditer(text):
-        pass
-    return time.process_time() - start

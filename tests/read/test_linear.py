@@ -6,26 +6,16 @@ import re
 import time
 
 import pytest
-from tests.sweep import assert_linear, patterns_of
+from tests.sweep import assert_linear
 
 from pagerag._visible import composed, visible
-from pagerag.read import citations, dates, prompts
+from pagerag.read import dates, prompts
 from pagerag.read.base import bounded
 from pagerag.read.citations import locate, parse
 from pagerag.read.evidence import EvidenceReader
 from pagerag.units import Candidate
 
 CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),)
-BOUNDED = {dates._ASKS}  # its input is cut to 400 characters
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [p for p in patterns_of(citations, dates, prompts) if p not in BOUNDED],
-    ids=lambda pattern: re.sub(r"\W+", "-", pattern.pattern)[:40],
-)
-def test_patterns_are_linear(pattern):
-    assert_linear(pattern)
 
 
 @pytest.mark.parametrize(

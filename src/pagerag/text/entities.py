@@ -33,12 +33,12 @@ def _upper_case() -> str:
 _U = _upper_case()
 _JOINERS = "|".join(NAME_JOINERS.split())
 # No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and
-# harmless.
+# harmless. Eight digits at most: a run of them without a capital behind it would be read from each digit.
 _ASCII_NAME = re.compile(
-    r"[0-9]*[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
+    r"[0-9]{0,8}[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
 ).findall
 _ANY_NAME = re.compile(
-    rf"[0-9]*[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
+    rf"[0-9]{{0,8}}[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
 ).findall
 # Opens with what it looks for: a look-behind would be tried at every character of the sentence.
 _NUMBER = re.compile(r"\d[\d,.]*\d").finditer
@@ -58,6 +58,7 @@ _IDENTIFIER = re.compile(
     r"(?<![\w-])--[a-z][\w-]{2,40}|\b_{0,2}[a-zA-Z0-9]{1,40}(?:_[a-zA-Z0-9]{1,40}){1,6}\b"
 ).findall
 _FATHER = re.compile(r" (?:bin|binti|ibn) ")
+_LONGEST_DATED = 10_000  # characters of names in which each number is looked for
 _TAIL = ".'’-&"
 _GENITIVE = ("'s", "’s")
 
@@ -89,7 +90,8 @@ def extract_entities(text: str) -> list[str]:
     if (_HAS_ASCII_DIGITS(text) if plain else _HAS_DIGITS(text)) is not None:
         found += _numbers(text, found)
     if "_" in text or "--" in text:
-        found += [name for name in dict.fromkeys(_IDENTIFIER(text)) if name not in found]
+        known = set(found)
+        found += [name for name in dict.fromkeys(_IDENTIFIER(text)) if name not in known]
     if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
         found += _quoted(text, found)
     return found
@@ -106,17 +108,17 @@ def _bare(surface: str) -> str:
 
 def _quoted(text: str, names: list[str]) -> list[str]:
     """Return the titles in quotes that are not among the names already."""
-    found: list[str] = []
+    known, found = set(names), dict[str, None]()
     for quoted in _QUOTED(text):
         surface = quoted[1:-1].strip(" ,.;:!?")
-        if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in names and surface not in found:
-            found.append(surface)
-    return found
+        if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in known:
+            found[surface] = None
+    return list(found)
 
 
 def _numbers(text: str, names: list[str]) -> list[str]:
     """Return the numbers of a text that belong to none of its names ("April 1943" is one)."""
-    dated = " ".join(names)
+    dated = " ".join(names)[:_LONGEST_DATED]
     found: list[str] = []
     for match in _ASCII_NUMBER(text) if text.isascii() else _NUMBER(text):
         number = match.group()

@@ -6,7 +6,6 @@ pool, and, in text without capitals, rare words that several units share.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from pagerag._remember import remember
@@ -14,7 +13,7 @@ from pagerag.text.entities import name_key
 
 __all__ = ["Gazetteer", "title_keys", "title_parts"]
 
-_BRACKETS = re.compile(r"\s*[(（\[][^)）\]]*[)）\]]\s*$")
+_OPENING, _CLOSING = "(（[", ")）]"
 _LONGEST_NAME = 8
 _AMBIGUOUS = ""
 
@@ -22,8 +21,18 @@ _AMBIGUOUS = ""
 def title_keys(title: str) -> tuple[str, str]:
     """Return a title's key with and without the bracket that tells namesakes apart: "Get Low (film)"."""
     full = name_key(title)
-    base = name_key(_BRACKETS.sub("", title)) if title[-1:] in ")）]" else full
+    base = name_key(_without_bracket(title)) if title.endswith(tuple(_CLOSING)) else full
     return base or full, full
+
+
+def _without_bracket(title: str) -> str:
+    """Return a title that ends with a bracket without it.
+
+    By hand: a pattern that starts with optional blanks is tried at every blank of a hostile title.
+    """
+    after = 1 + max(title.rfind(mark, 0, -1) for mark in _CLOSING)
+    starts = [place for mark in _OPENING if (place := title.find(mark, after)) >= 0]
+    return title[: min(starts)].rstrip() if starts else title
 
 
 class Gazetteer:

@@ -27,7 +27,7 @@ _SYSTEM = (
 )
 _ANSWER = re.compile(r"\banswer is:?\s*(?P<answer>.+?)\.?\s*$", re.IGNORECASE)
 _REASONING = re.compile(r"^(thus|so|therefore|hence|that is|in conclusion)\b[, ]", re.IGNORECASE)
-_ARITHMETIC = re.compile(r"\d\s*[-+*/]\s*\d+.*=")
+_ARITHMETIC = re.compile(r"\d\s{0,9}[-+*/]\s{0,9}\d[^=\n]{0,200}=")
 _ASKING = re.compile(r"\b(who|what|when|where|why|which|how|does|is)\b", re.IGNORECASE)
 
 

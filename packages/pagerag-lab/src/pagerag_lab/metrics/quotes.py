@@ -108,10 +108,10 @@ def _readings(text: str) -> list[Words]:
 
 
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\]\([^)\s]*\)"), "] "),  # the target of a Markdown link
+    (re.compile(r"\]\([^)\s]{0,400}\)"), "] "),  # the target of a Markdown link
     (re.compile(r"<?https?://[^\s>)\]]+>?"), " "),  # a bare address
-    (re.compile(r":[a-zA-Z:]+:`([^`<]*?)\s*<[^`>]*>`_*"), r"\1"),  # a reStructuredText role with its target
-    (re.compile(r":[a-zA-Z:]+:`[~.!]*([^`]*)`"), r"\1"),  # a role
+    (re.compile(r":[a-zA-Z:]{1,60}:`([^`<]{0,400}?)\s{0,9}<[^`>]{0,400}>`_*"), r"\1"),  # a role with target
+    (re.compile(r":[a-zA-Z:]{1,60}:`[~.!]*([^`]*)`"), r"\1"),  # a role
     (re.compile(r"`([^`<]+?)\s*<[^`>]*>`_+"), r"\1"),  # a reStructuredText link
 )
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
