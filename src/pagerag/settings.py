@@ -61,7 +61,7 @@ def _doc(text: str, default: Any, **rules: Any) -> Any:
 class StoreSettings:
     """Where the corpus lives."""
 
-    path: str = _doc("folder of the store", "pagerag-store")
+    path: str = _doc("folder or address of the store", "pagerag-store")
     encoder: str = _doc(
         "encoder of a new store; for an existing one, only to confirm what it names", "", guarded=True
     )

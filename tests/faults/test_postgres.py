@@ -14,6 +14,7 @@ import pytest
 from pagerag.errors import StoreError
 from pagerag.protocols import Corpus
 from pagerag.store import MemoryCorpus, open_store
+from pagerag.store.postgres import PostgresCorpus
 from pagerag.testing import FakeEncoder
 from pagerag.testing.postgres import PostgresServer, missing_server
 from pagerag.text import Analyzer
@@ -125,6 +126,7 @@ def test_a_primary_is_killed_and_its_standby_promoted(
             return thread
 
         with open_store(both, FakeEncoder(64), create=True) as corpus:
+            assert_replica_reads_what_was_written(both, standby)
             writer, askers = watched(write), [watched(ask) for _ in range(3)]
             wait_for(lambda: len(done) >= moment)
             primary.kill()
@@ -141,10 +143,23 @@ def test_a_primary_is_killed_and_its_standby_promoted(
             ingest.acknowledged = 3 * len(done)
             ingest.lost = lost(corpus, done)
             queries.acknowledged = len(answers)
-            queries.refused = f"{len(refused)} questions" if refused else "–"
+            queries.refused = f"{len(refused)} of the questions" if refused else "–"
             assert all("ask again" in told or "try again" in told for told in refused)
             assert not any(primary.password in told for told in refused)
             assert_undisturbed(corpus, range(DOCUMENTS))
+
+
+def assert_replica_reads_what_was_written(both: str, standby: PostgresServer) -> None:
+    """Reads go to the standby, and see at once what the same object wrote to the primary."""
+    with open_store(f"{both}?target_session_attrs=prefer-standby", FakeEncoder(64)) as corpus:
+        assert isinstance(corpus, PostgresCorpus)
+        for number in range(5):
+            corpus.upsert(document(number))
+            assert {unit.source for unit in corpus.units()} >= {f"d{number}"}
+        wait_for(lambda: standby.execute("SELECT live FROM pagerag.corpus", "team") == [(15,)])
+        with corpus._pinned() as now:
+            assert now.rows("SELECT inet_server_port()") == [(standby.port,)]
+        corpus.delete([f"d{number}" for number in range(5)])
 
 
 def test_a_primary_without_a_standby_comes_back(

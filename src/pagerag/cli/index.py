@@ -34,7 +34,9 @@ _SHOWN = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
-    parser.add_argument("-s", "--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
+    parser.add_argument(
+        "-s", "--store", metavar="STORE", help="folder or postgresql:// address (setting store.path)"
+    )
     parser.add_argument(
         "--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own"
     )

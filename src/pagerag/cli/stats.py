@@ -19,7 +19,9 @@ EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_settings(parser)
-    parser.add_argument("-s", "--store", metavar="DIR", help="the store's folder or URI (setting store.path)")
+    parser.add_argument(
+        "-s", "--store", metavar="STORE", help="folder or postgresql:// address (setting store.path)"
+    )
     parser.add_argument("--files", action="store_true", help="list the files as well")
     add_json(parser)
 

@@ -1,8 +1,8 @@
 """A corpus in PostgreSQL with pgvector: for a team, with several writers, replicas and shards.
 
 Lexical search is BM25 in the database, over a table of postings of our own terms: exact, and the same scores
-as in memory. (``ts_rank`` is no BM25: the top 20 of both had 18 % in common.) Dense search compares all
-vectors of a small corpus, and goes through an HNSW index of float16 vectors in a large one.
+as in memory (PostgreSQL's ``ts_rank`` is another measure). Dense search compares all vectors of a small
+corpus, and goes through an HNSW index of float16 vectors in a large one.
 
 ``location`` is one address, or several: then documents are spread over the databases by a hash of their
 source, every search asks all of them, and BM25 weighs terms by how common they are in all of them together.
@@ -433,7 +433,13 @@ _ROWS_OF_SOURCES = (
 
 def _version(connection: Any, schema: str) -> int:
     """Return the schema version of the corpus in this schema; 0 where there is none."""
-    if connection.execute("SELECT to_regclass(%s)", (f"{schema}.corpus",)).fetchone()[0] is None:
+    # Not to_regclass: it may tell what was so before this transaction waited for a lock.
+    there = connection.execute(
+        "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s AND c.relname = 'corpus'",
+        (schema,),
+    ).fetchone()
+    if there is None:
         return 0
     row = connection.execute(f"SELECT schema FROM {schema}.corpus").fetchone()  # noqa: S608
     return int(row[0]) if row else 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class Address:
             parts = urlsplit(url)
             pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             own = {name: value for name, value in pairs if name in ("schema", "pool", "timeout")}
-            rest = urlencode([pair for pair in pairs if pair[0] not in own])
+            rest = urlencode([pair for pair in pairs if pair[0] not in own], quote_via=quote)
             self.words: dict[str, Any] = conninfo.conninfo_to_dict(urlunsplit(parts._replace(query=rest)))
             self.pool = int(own.get("pool", CONNECTIONS))
             self.timeout = float(own.get("timeout", READ_SECONDS))

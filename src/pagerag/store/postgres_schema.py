@@ -61,8 +61,10 @@ CREATE TABLE files (
 CREATE INDEX files_path ON files USING hash (path);
 """
 
-_NORM = f"{K1 * (1 - B)} + {K1 * B} / mean * ((e >> 8) & {LONGEST})"
-_GAIN = f"q.weight * {K1 + 1} * (e & 255) / ((e & 255) + {_NORM})"
+# Every number is a float8: with a bare 0.3 the sum would be one of decimals, ten times as slow.
+_COUNT = "(e & 255)::float8"
+_NORM = f"{K1 * (1 - B)}::float8 + slope * ((e >> 8) & {LONGEST})::float8"
+_GAIN = f"q.weight * {_COUNT} / ({_COUNT} + {_NORM})"
 
 # Terms are taken by falling weight. As soon as the last of the best so far is above what all terms that are
 # left can add together, no new unit can come in: the long runs of common words are read only for the units
@@ -80,17 +82,18 @@ RETURNS TABLE (unit int4, score float4) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 DECLARE
     ordered int8[]; weights float8[]; sizes int8[]; count int4; done int4 := 0; upto int4 := 1; read int8;
-    held int4[]; scores float8[]; bottom float8; rest float8;
+    held int4[]; scores float8[]; bottom float8; rest float8; slope float8;
 BEGIN
     IF dfs IS NULL THEN
         dfs := document_frequencies(terms);
         SELECT c.live, c.length::float8 / greatest(c.live, 1) INTO size, mean FROM corpus c;
     END IF;
-    mean := CASE WHEN mean > 0 THEN mean ELSE 1 END;
+    slope := {K1 * B}::float8 / CASE WHEN mean > 0 THEN mean ELSE 1 END;
     SELECT array_agg(x.term ORDER BY x.weight DESC, x.term),
            array_agg(x.weight ORDER BY x.weight DESC, x.term), array_agg(x.df ORDER BY x.weight DESC, x.term)
         INTO ordered, weights, sizes
-        FROM (SELECT q.term, q.df, q.count * ln(1 + (size - q.df + 0.5) / (q.df + 0.5)) AS weight
+        FROM (SELECT q.term, q.df, q.count * {K1 + 1}::float8 * ln(1 + (size - q.df + 0.5::float8)
+                                                                     / (q.df + 0.5::float8)) AS weight
               FROM unnest(terms, counts, dfs) AS q(term, count, df) WHERE q.df > 0) x;
     count := coalesce(cardinality(ordered), 0);
     IF count = 0 OR most <= 0 THEN RETURN; END IF;
@@ -110,7 +113,7 @@ BEGIN
         SELECT s INTO bottom FROM unnest(scores) AS s ORDER BY s DESC OFFSET most - 1 LIMIT 1;
         IF bottom IS NULL THEN upto := done + 1; CONTINUE; END IF;
         LOOP
-            SELECT coalesce(sum(w), 0) * {K1 + 1} + 1e-6 INTO rest FROM unnest(weights[upto + 1 :]) AS w;
+            SELECT coalesce(sum(w), 0) + 1e-6 INTO rest FROM unnest(weights[upto + 1 :]) AS w;
             EXIT WHEN rest < bottom OR upto = count;
             upto := upto + 1;
         END LOOP;

