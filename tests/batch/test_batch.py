@@ -174,3 +174,35 @@ def test_a_cluster_that_is_not_there_is_named():
         pytest.raises(WorkerLostError, match=r"127\.0\.0\.1:1"),
     ):
         done(cluster, squares, 1, CHUNKS)
+
+
+def test_an_index_is_the_same_on_processes(tmp_path):
+    from pagerag.ingest import index_paths
+    from pagerag.retrieve import encoder
+    from pagerag.store import open_store
+
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    lines = [
+        json.dumps({"id": n, "title": f"Film {n}", "text": f"Film {n} is by Ann Lee. It ran {n} days."})
+        for n in range(150)
+    ]
+    (documents / "many.jsonl").write_text("\n".join(lines))
+    for number in range(5):
+        (documents / f"{number}.txt").write_text(f"Note {number}. " + "A sentence about rivers. " * 90)
+    (documents / "copy.txt").write_text((documents / "3.txt").read_text())
+    (documents / "empty.txt").write_text("")
+
+    def indexed(name: str, hands):
+        with open_store(tmp_path / name, encoder("wordllama"), create=True) as store:
+            report = index_paths([documents], store, hands=hands)
+            assert not report.failed
+            again = index_paths([documents], store, hands=hands)
+            assert again.indexed == 0
+            rows = [(unit.id, unit, unit.vector.tobytes()) for unit in store.units()]
+            return rows, store.ledger(), store.documents(), report.indexed, report.duplicates, report.empty
+
+    alone = indexed("alone", None)
+    assert len(alone[0]) > 150
+    with Processes(2) as pool:
+        assert indexed("spread", pool) == alone

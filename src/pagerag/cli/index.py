@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 from pagerag.cli._options import add_json, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
+from pagerag.cli.engines import add_engine, hands_of
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
 from pagerag.protocols import Corpus
@@ -91,6 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
     )
+    add_engine(parser, workers="this process alone; all cores with --engine ray")
     add_settings(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="name each file once it is on disk")
     add_json(parser)
@@ -121,7 +124,11 @@ def run(args: argparse.Namespace) -> int:
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
-            report = index_paths(args.paths, store, reading, prune=args.prune, listener=meter, reader=reader)
+            batch = args.engine != "local" or args.workers is not None or args.address is not None
+            with hands_of(args) if batch else nullcontext() as hands:
+                report = index_paths(
+                    args.paths, store, reading, prune=args.prune, listener=meter, reader=reader, hands=hands
+                )
             meter.end()
             stats = store.stats()
     code = _exit_code(report)

@@ -5,24 +5,31 @@ entered in the ledger after that, and only then is a file reported as indexed. A
 leaves units of files that the ledger does not know: the next run reads those files again, finds the
 documents already there by their digests, and goes on with the first that is not. A file that changed keeps
 its old units until the new ones replace them in one commit.
+
+With ``hands`` documents are cut, read and encoded in chunks elsewhere, and their units come back in the order
+of the documents: this process alone reads files and writes the store, so that the store is the same, and its
+ledger is the journal.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 
+from pagerag.batch import Hands
 from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats import Format
 from pagerag.ingest.isolation import FileReader
-from pagerag.ingest.passages import passages_of
+from pagerag.ingest.reading import Asked, Reading, encoded, read_chunk
 from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
 from pagerag.ingest.scan import Found, scan
 from pagerag.protocols import Corpus
-from pagerag.store import FileRecord, StoredDocument, Unit, encoded_text
+from pagerag.store import FileRecord, StoredDocument, Unit
 from pagerag.text import Analyzer
 from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
 from pagerag.units import FileStatus
@@ -30,6 +37,8 @@ from pagerag.units import FileStatus
 __all__ = ["index_paths"]
 
 _AHEAD = 8  # files that the reading process may begin with while earlier ones are being indexed
+_CHUNK = 64  # documents that are sent elsewhere at a time, and at most ...
+_CHUNK_CHARACTERS = 200_000
 _OPTIMISE_EVERY = 25_000  # units; until then new ones are searched without an index, which is slower
 
 
@@ -42,17 +51,32 @@ def index_paths(
     listener: Listener | None = None,
     analyzer: Analyzer | None = None,
     reader: FileReader | None = None,
+    hands: Hands | None = None,
 ) -> IngestReport:
     """Read files and folders into ``store``: unchanged files are skipped, changed ones replaced.
 
     With ``prune``, what the store holds of files below ``paths`` that are there no more is removed. A file
     that cannot be read is reported and the others go on; a store that cannot be written ends the run.
-    ``reader`` may be one of the same settings that was started before, so that it is ready now.
+    ``reader`` may be one of the same settings that was started before, so that it is ready now. ``hands`` do
+    the work between reading and writing elsewhere.
     """
     chosen = settings or IngestSettings()
     with store.writing(), reader or FileReader(chosen) as files:
-        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), files)
+        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), files, hands)
         return run.run(list(paths), prune=prune)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What is known of a file while its documents are worked on."""
+
+    file: SourceFile
+    digest: str
+    size: int
+    kept: set[str] = field(default_factory=set)
+    documents: int = 0
+    count: int = 0
+    original: str | None = None
 
 
 class _Run:
@@ -65,6 +89,7 @@ class _Run:
         listener: Listener,
         analyzer: Analyzer,
         reader: FileReader,
+        hands: Hands | None,
     ) -> None:
         if store.encoder is None:
             raise InputError("indexing needs the store opened with its encoder")
@@ -73,6 +98,11 @@ class _Run:
         self.fingerprint = settings.fingerprint(ANALYSIS_VERSION)
         self.report = IngestReport()
         self.watch = Stopwatch(self.report.stages)
+        self.reading = Reading(settings, analyzer, self.encoder)
+        self.work = self.reading.packed() if hands is not None else b""
+        self.hands = hands
+        self.ready = deque[tuple[Future[list[list[Unit]]] | None, list[_Taken], list[Asked]]]()
+        self.chunk: tuple[list[_Taken], list[Asked]] = ([], [])
         self.units: list[Unit] = []
         self.stale: list[str] = []
         self.records: list[FileRecord] = []
@@ -108,6 +138,9 @@ class _Run:
             self.done_bytes += size
             self._progress(0)
         self.reader.close()
+        self._submit()
+        while self.ready:
+            self._collect()
         self._flush()
         if self.since_optimised or self.store.pending():
             with self.watch.stage("optimise"):
@@ -188,45 +221,92 @@ class _Run:
         ``ahead`` are the next files, which can be read meanwhile.
         """
         before = file.stamp()
-        digest = self._digest(file)
-        kept: set[str] = set()
-        documents = count = 0
-        original: str | None = None
+        taken = _Taken(file, self._digest(file), before[0])
         for document in self._read(file, known, ahead):
             source = file.name if document.record is None else f"{file.name}#{document.record}"
             own = document.digest(self.fingerprint)
             if document.record is None and document.text:
-                original = self.owners.get(own)
-                if original is not None and original != source:
+                taken.original = self.owners.get(own)
+                if taken.original is not None and taken.original != source:
                     continue
                 self.owners[own] = source
-                original = None
-            documents += 1
-            kept.add(source)
+                taken.original = None
+            taken.documents += 1
+            taken.kept.add(source)
             there = self.stored.get(source)
             if there is not None and there.digest == own:
-                count += there.units  # an earlier run was cut short after this document
+                taken.count += there.units  # an earlier run was cut short after this document
                 continue
-            with self.watch.stage("analyse"):
-                units = passages_of(document, source, file.name, own, self.settings, self.analyzer)
-            if not units:
-                kept.discard(source)
-                documents -= 1
-                continue
-            self.units += units
-            count += len(units)
-            self.stored[source] = StoredDocument(own, file.name, len(units))
-            self.sources.setdefault(file.name, set()).add(source)
+            self._ask(taken, (document, source, file.name, own))
             self._progress(document.at)
-            self._flush_if_due()
         if not file.stamp() == before == self.reader.stamps.pop(file.name, before):
             raise file.bad("changed while it was being read; run it again")
-        for source in sorted(self.sources.get(file.name, set()) - kept):
+        self._submit(taken)
+
+    def _ask(self, taken: _Taken, asked: Asked) -> None:
+        """Have a document made into units, here and now or elsewhere."""
+        if self.hands is None:
+            with self.watch.stage("analyse"):
+                units = self.reading.units(asked)
+            self._answered(taken, asked, units)
+            return
+        self.chunk[0].append(taken)
+        self.chunk[1].append(asked)
+        if len(self.chunk[1]) >= _CHUNK or sum(len(one[0].text) for one in self.chunk[1]) > _CHUNK_CHARACTERS:
+            self._submit()
+
+    def _submit(self, ended: _Taken | None = None) -> None:
+        """Send what waits; ``ended`` is a file that has been read to its end."""
+        files, asked = self.chunk
+        self.chunk = ([], [])
+        if asked and self.hands is not None:
+            sent = self.hands.submit(read_chunk, self.work, asked)
+            self.ready.append((sent, files, asked))
+        if ended is not None:
+            self.ready.append((None, [ended], []))
+        most = 0 if self.hands is None else 2 * self.hands.count
+        while sum(future is not None for future, _, _ in self.ready) > most or (
+            self.ready and self.ready[0][0] is None
+        ):
+            self._collect()
+
+    def _collect(self) -> None:
+        """Take in what was sent first."""
+        future, files, asked = self.ready.popleft()
+        if future is None or self.hands is None:
+            for taken in files:
+                self._ended(taken)
+            return
+        with self.watch.stage("analyse"):
+            found = self.hands.result(future)
+        for taken, one, units in zip(files, asked, found, strict=True):
+            self._answered(taken, one, units)
+
+    def _answered(self, taken: _Taken, asked: Asked, units: list[Unit]) -> None:
+        _, source, path, own = asked
+        if not units:
+            taken.kept.discard(source)
+            taken.documents -= 1
+            return
+        self.units += units
+        taken.count += len(units)
+        self.stored[source] = StoredDocument(own, path, len(units))
+        self.sources.setdefault(path, set()).add(source)
+        self._flush_if_due()
+
+    def _ended(self, taken: _Taken) -> None:
+        """Enter a file whose documents are all in the batch or in the store."""
+        name = taken.file.name
+        for source in sorted(self.sources.get(name, set()) - taken.kept):
             del self.stored[source]
-            self.sources[file.name].discard(source)
+            self.sources[name].discard(source)
             self.stale.append(source)
-        status: FileStatus = "duplicate" if original is not None else "indexed" if documents else "empty"
-        self.records.append(FileRecord(file.name, digest, status, documents, count, before[0], original))
+        status: FileStatus = (
+            "duplicate" if taken.original is not None else "indexed" if taken.documents else "empty"
+        )
+        self.records.append(
+            FileRecord(name, taken.digest, status, taken.documents, taken.count, taken.size, taken.original)
+        )
         self._flush_if_due()
 
     def _read(
@@ -254,9 +334,7 @@ class _Run:
         self.units, self.stale, self.records = [], [], []
         if units:
             with self.watch.stage("encode"):
-                texts = [encoded_text(unit.title, unit.text) for unit in units]
-                rows = self.encoder.encode_passages(texts)
-            units = [replace(unit, vector=row) for unit, row in zip(units, rows, strict=True)]
+                units = encoded(units, self.encoder)
         with self.watch.stage("write"):
             self.store.upsert(units, sources=stale)
             self.store.acknowledge(records)

@@ -1,4 +1,4 @@
-"""Where passages live: in memory, in the embedded store of a folder, or in PostgreSQL."""
+"""Where passages live: in memory, in the embedded store of a folder, in PostgreSQL, or in an object store."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ __all__ = [
 ]
 
 POSTGRES = ("postgresql", "postgres")
+S3 = "s3"
 
 
 def open_store(location: str | Path, encoder: Encoder | None = None, *, create: bool = False) -> Corpus:
     """Open the store at a location; ``create`` makes it when it is not there.
 
     A location is a folder on a local disk, or an address whose scheme names the engine: ``postgresql://``,
-    and several of them, separated by blanks or commas, for a store that is spread over databases.
+    and several of them, separated by blanks or commas, for a store that is spread over databases;
+    ``s3://BUCKET/PREFIX`` for an object store.
 
     Without an encoder the store serves lexical search, look-up, fetching and statistics. With one, its name
     and dimension must be those the store was made with.
@@ -51,9 +53,13 @@ def open_store(location: str | Path, encoder: Encoder | None = None, *, create: 
         from pagerag.store.postgres import PostgresCorpus
 
         return PostgresCorpus(str(location), encoder, create=create)
+    if scheme == S3:
+        from pagerag.store.s3 import S3Corpus
+
+        return S3Corpus(str(location), encoder, create=create)
     raise InputError(
-        f"there is no engine for {scheme}:// stores in this version; name a folder on a local disk or a "
-        "postgresql:// address"
+        f"there is no engine for {scheme}:// stores in this version; name a folder on a local disk, a "
+        "postgresql:// or an s3:// address"
     )
 
 
@@ -86,4 +92,8 @@ def store_exists(location: str | Path) -> bool:
         from pagerag.store.postgres import exists
 
         return exists(str(location))
+    if _scheme(location) == S3:
+        from pagerag.store.s3 import exists as s3_exists
+
+        return s3_exists(str(location))
     return True  # open_store says what is wrong with it

@@ -1,0 +1,93 @@
+"""An S3 server on loopback for tests of object stores: moto's, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Self
+
+__all__ = ["ObjectServer", "missing_object_server"]
+
+_SECONDS = 120.0
+# One request at a time: in threads, moto looks at the condition of a put and does the put in two steps, so
+# that two writers may both succeed, which no real object store allows.
+_SERVER = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+app = DomainDispatcherApplication(create_backend_app)
+run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
+"""
+
+
+def missing_object_server() -> str:
+    """Return why no server can be started, empty if one can."""
+    lacking = [name for name in ("boto3", "moto", "flask") if find_spec(name) is None]
+    return f"needs {', '.join(lacking)} (pip install boto3 'moto[server]')" if lacking else ""
+
+
+class ObjectServer:
+    """An empty S3 server; inside the ``with`` block the environment leads S3 clients to it."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._before: dict[str, str | None] = {}
+
+    def environment(self, url: str | None = None) -> dict[str, str]:
+        """Return what leads S3 clients to the server, or to another address of it."""
+        return {
+            "AWS_ENDPOINT_URL_S3": url or self.url,
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def __enter__(self) -> Self:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _SERVER, str(self.port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                break
+            except OSError as problem:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError("moto's server did not start") from problem
+                time.sleep(0.05)
+        self._before = {name: os.environ.get(name) for name in self.environment()}
+        os.environ.update(self.environment())
+        return self
+
+    def bucket(self, name: str) -> str:
+        """Make a bucket and return a store's address in it."""
+        import boto3
+
+        client = boto3.session.Session().client("s3")
+        client.create_bucket(Bucket=name)
+        client.close()
+        return f"s3://{name}/store"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,155 @@
+"""The object store: the contract, several writers, compaction, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pagerag.errors import InputError, StoreError, StoreMismatchError
+from pagerag.store import open_store, store_exists
+from pagerag.testing import FakeEncoder, check_corpus
+from pagerag.testing.object_store import ObjectServer, missing_object_server
+from pagerag.units import Unit
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(bool(missing_object_server()), reason=missing_object_server()),
+]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ObjectServer() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server, request, monkeypatch, tmp_path):
+    monkeypatch.setenv("PAGERAG_CACHE", str(tmp_path / "cache"))
+    return server.bucket(f"bucket-{abs(hash(request.node.name))}")
+
+
+def opened(url: str, encoder=None, *, cache: Path | None = None, create: bool = True):
+    from pagerag.store.s3 import S3Corpus
+
+    return S3Corpus(url, encoder or FakeEncoder(64), create=create, cache=cache, fresh_seconds=0)
+
+
+def unit(source: str, part: int = 0) -> Unit:
+    return Unit(
+        id=f"{source}#{part}",
+        text=f"Part {part} of {source}.",
+        source=source,
+        path=source,
+        title=source,
+        position=part,
+    )
+
+
+def set_schema(url: str, version: int) -> None:
+    import json
+
+    from pagerag.store.s3_bucket import Bucket
+    from pagerag.store.s3_manifest import MANIFEST
+
+    bucket = Bucket(url)
+    values = json.loads(bucket.get(MANIFEST).body)
+    bucket.put(MANIFEST, json.dumps({**values, "schema": version}).encode())
+
+
+def test_it_keeps_the_contract_of_a_corpus(url):
+    check_corpus(partial(opened, url), several_writers=True, kills=1, set_schema=partial(set_schema, url))
+
+
+def test_readers_of_other_machines_follow_writes_and_new_bases(url, tmp_path):
+    with opened(url, cache=tmp_path / "a") as writer, opened(url, cache=tmp_path / "b") as reader:
+        for number in range(5):
+            writer.upsert([unit(f"d{number}", part) for part in range(3)])
+        assert len(reader) == 15
+        with reader.snapshot() as before:
+            writer.delete(["d0"])
+            writer.optimize()
+            writer.upsert([unit("d9")])
+            assert len(before) == 15
+        assert len(reader) == 13
+        assert reader.stats().version == writer.stats().version
+        assert [one.id for one in reader.units()] == [one.id for one in writer.units()]
+        assert reader.pending() == 1
+    with opened(url, cache=tmp_path / "c") as third:  # it starts from the base
+        assert len(third) == 13
+        assert list(third.verify()) == []
+
+
+def test_two_machines_write_at_once_and_nothing_is_lost(url, tmp_path):
+    corpora = [opened(url, cache=tmp_path / str(n)) for n in range(3)]
+
+    def write(number: int) -> None:
+        for place in range(8):
+            corpora[number].upsert([unit(f"w{number}-{place}")])
+            if place % 4 == 3:
+                corpora[number].optimize()
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    want = {f"w{number}-{place}" for number in range(3) for place in range(8)}
+    for corpus in corpora:
+        assert set(corpus.documents()) == want
+        assert list(corpus.verify()) == []
+        corpus.close()
+
+
+def test_a_reply_that_was_lost_is_no_second_write(url, tmp_path, monkeypatch):
+    with opened(url, cache=tmp_path / "a") as corpus:
+        swap = corpus._bucket.swap
+        lost = []
+
+        def once(key, body, tag):
+            done = swap(key, body, tag)
+            if not lost:
+                from pagerag.store.s3_bucket import Lost
+
+                lost.append(done)
+                raise Lost
+            return done
+
+        monkeypatch.setattr(corpus._bucket, "swap", once)
+        corpus.upsert([unit("d")])
+        assert lost
+        assert len(corpus._manifest.log) == 1
+        assert len(corpus) == 1
+
+
+def test_a_damaged_object_is_named(url, tmp_path):
+    with opened(url, cache=tmp_path / "a") as corpus:
+        corpus.upsert([unit("d")])
+        (entry,) = corpus._manifest.log
+        corpus._bucket.put(entry.key, b"something else")
+    with opened(url, cache=tmp_path / "b") as other, pytest.raises(StoreError, match=entry.key):
+        len(other)
+
+
+def test_stores_that_cannot_be_are_refused(server, url, monkeypatch):
+    with pytest.raises(InputError) as refused:
+        open_store("s3://AKIAKEY:secretword@bucket/prefix")
+    assert "secretword" not in str(refused.value)
+    with pytest.raises(InputError, match="nothing else"):
+        open_store("s3://bucket/prefix?endpoint_url=http://elsewhere")
+    with pytest.raises(StoreError, match="pagerag index"):
+        open_store(url)
+    assert not store_exists(url)
+    with pytest.raises(StoreError, match="make it first"):
+        open_store("s3://no-such-bucket/x", FakeEncoder(64), create=True)
+    with opened(url):
+        assert store_exists(url)
+    with pytest.raises(StoreMismatchError):
+        open_store(url, FakeEncoder(32))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        open_store(url)
