@@ -64,6 +64,9 @@ unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
 
+coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, processes that it starts included
+	$(BIN)/python -m pytest tests --cov --cov-config=tools/coverage.ini --cov-report=term:skip-covered
+
 PACKAGES := pagerag-models pagerag-lab $(PARTNERS)
 # Wheels and sdists of everything, for a release or to install away from the checkout.
 dist: $(BIN)/uv ## wheels and sdists of all packages in dist/
