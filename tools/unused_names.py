@@ -14,6 +14,7 @@ _.anyio_backend
 _.__getattr__
 _.__dir__
 _.__spec__
+_.__path__
 _.exc  # the second argument of __exit__
 _.writelines  # a stream has it, whoever writes to it
 
