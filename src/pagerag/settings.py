@@ -357,12 +357,15 @@ def project_settings() -> tuple[bytes, dict[str, Any]]:
         raise SettingsError(f"there is no {PROJECT_FILE} in this folder")
     content = _content(PROJECT_FILE)
     found = _from_file(PROJECT_FILE, content)
-    return content, {name: found[name] for name in guarded() if name in found}
+    names = guarded() + (["store.path"] if "://" in str(found.get("store.path", "")) else [])
+    return content, {name: found[name] for name in names if name in found}
 
 
 def _guard(path: Path, content: bytes, found: dict[str, Any]) -> list[str]:
     """Take the guarded settings out of ``found`` unless the file is trusted; say what was done."""
     names = [name for name in guarded() if name in found]
+    if "://" in str(found.get("store.path", "")):
+        names.append("store.path")  # documents, questions and keys would go to that address
     if not names:
         return []
     if is_trusted(path, content):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,7 @@ import sys
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 app = DomainDispatcherApplication(create_backend_app)
-run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
+run_simple(sys.argv[1], int(sys.argv[2]), app, threaded=False)
 """
 
 
@@ -32,13 +33,18 @@ def missing_object_server() -> str:
 
 
 class ObjectServer:
-    """An empty S3 server; inside the ``with`` block the environment leads S3 clients to it."""
+    """An empty S3 server; inside the ``with`` block the environment leads S3 clients to it.
 
-    def __init__(self) -> None:
+    ``host`` is its address, and ``prefix`` the words of a command that starts it elsewhere, such as in a
+    network namespace.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", prefix: Sequence[str] = ()) -> None:
+        self.host, self._prefix = host, tuple(prefix)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
         self.process: subprocess.Popen[bytes] | None = None
         self._before: dict[str, str | None] = {}
 
@@ -54,14 +60,14 @@ class ObjectServer:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _SERVER, str(self.port)],
+            [*self._prefix, sys.executable, "-c", _SERVER, self.host, str(self.port)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + _SECONDS
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection((self.host, self.port), timeout=1).close()
                 break
             except OSError as problem:
                 if self.process.poll() is not None or time.monotonic() > deadline:
