@@ -18,9 +18,9 @@ from typing import Any, cast
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
 from pagerag.cli._options import add_settings, add_support, settings_of
-from pagerag.cli._promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
 from pagerag.cli.engines import add_engine, hands_of
+from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.errors import InputError
 from pagerag.pipeline import promoter_of
 from pagerag.settings import Settings

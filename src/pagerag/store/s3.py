@@ -6,8 +6,7 @@ behind the other's writes, so that nothing is lost. Readers keep a replica, the 
 folder and apply the writes that they have not seen; all search is the embedded store's. ``optimize`` puts the
 replica's file in the place of base and log.
 
-Why not a new file for each write: a write of one passage into 100,000 would upload 184 MB; the object it
-uploads instead has 2 kB (``pagerag_lab.benchmarks.object_store``).
+A new file for each write would upload the whole corpus for one passage; so it is done once a run.
 """
 
 from __future__ import annotations
