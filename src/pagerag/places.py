@@ -11,7 +11,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pagerag._remember import remember
 from pagerag.units import Candidate
@@ -189,6 +189,19 @@ class Place:
         else:
             where += f", characters {self.start:,}-{self.end:,}"
         return f"{where}{SECTION_MARK}{self.section[-1]}" if self.section else where
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able copy, with the line that a person reads as ``place``."""
+        return {
+            "place": str(self),
+            "path": self.path,
+            "line": self.line,
+            "section": list(self.section),
+            "page": self.page,
+            "part": self.part,
+            "start": self.start,
+            "end": self.end,
+        }
 
 
 def place_of(candidate: Candidate, start: int = 0, end: int | None = None) -> Place:

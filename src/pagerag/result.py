@@ -189,7 +189,7 @@ class Result:
             "id": citation.candidate_id,
             "title": self.units[citation.number - 1].title,
             "quote": citation.quote,
-            **_told_place(place),
+            **place.to_dict(),
         }
 
     def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
@@ -200,20 +200,6 @@ class Result:
             "id": unit.id,
             "title": unit.title,
             "text": unit.text,
-            **_told_place(place),
+            **place.to_dict(),
             **({"found": step} if step is not None else {}),
         }
-
-
-def _told_place(place: Place) -> dict[str, Any]:
-    """Return a JSON-able copy of ``place``, with the line that a person reads."""
-    return {
-        "place": str(place),
-        "path": place.path,
-        "line": place.line,
-        "section": list(place.section),
-        "page": place.page,
-        "part": place.part,
-        "start": place.start,
-        "end": place.end,
-    }

@@ -88,6 +88,11 @@ def run(home: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_the_app_stays_small(stranger: Path) -> None:
+    (packages,) = (stranger / ".venv" / "lib").glob("python*/site-packages")
+    assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < 350e6
+
+
 def test_what_is_installed_is_not_the_checkout(stranger: Path) -> None:
     where = run(stranger, "python", "-c", "import pagerag, pagerag_models; print(pagerag.__file__)")
     assert where.startswith(str(stranger))

@@ -249,3 +249,26 @@ def test_re_indexing_changes_no_answer_halfway(tmp_path):
     assert not problems
     assert all(len(versions) == 1 for versions in seen), seen
     assert frozenset("D") in seen
+
+
+def test_the_document_around_a_passage(http):
+    cited = http.post("/v1/ask", json={"question": QUESTION}).json()["citations"][0]
+    found = http.get("/v1/stores/demo/source", params={"unit": cited["id"]}).json()
+    assert found["path"] == cited["path"]
+    assert cited["quote"] in found["text"][found["at"] : found["at"] + found["length"]]
+    assert not found["cut_before"]
+    assert not found["cut_after"]
+    for unit in ("", "nowhere#0", "../../etc/passwd"):
+        assert http.get("/v1/stores/demo/source", params={"unit": unit}).status_code == 404
+    assert http.get("/v1/stores/none/source", params={"unit": cited["id"]}).status_code == 404
+
+
+def test_chat_annotations_say_line_and_section(http):
+    reply = http.post(
+        "/v1/chat/completions", json={"messages": [{"role": "user", "content": QUESTION}]}
+    ).json()
+    message = reply["choices"][0]["message"]
+    place = message["annotations"][0]["pagerag"]
+    assert place["line"] >= 1
+    assert place["section"] == [] or all(isinstance(part, str) for part in place["section"])
+    assert f".md:{place['line']}" in message["content"]

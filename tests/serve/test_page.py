@@ -91,9 +91,43 @@ def test_ask_and_follow_a_citation(visit):
     assert dialog.is_visible()
     assert "Frankfurt" in " ".join(dialog.locator("mark").all_inner_texts())
     assert dialog.locator("mark").first.is_visible()
+    assert re.search(r"hans-zimmer\.md:\d+", dialog.locator(".place").inner_text())
     assert page.evaluate("document.activeElement.textContent") == "Close"
     page.keyboard.press("Escape")
     sync_api.expect(page.locator("dialog#source")).to_have_count(0)
+
+
+def test_a_citation_opens_the_whole_document_at_its_place(visit, site):
+    """A long document: the text before and after the passage is there, and the cited sentence is in view."""
+    import httpx
+
+    body = "\n\n".join(
+        f"## Part {n}\n\n"
+        + ("The bell of Kaldvik was cast by Mona Strand in 1731. " if n == 30 else "")
+        + f"Paragraph {n} tells of nets, ropes and harbour dues of the year {1600 + n}. " * 6
+        for n in range(60)
+    )
+    reply = httpx.post(
+        f"{site.url}/v1/stores/mine/files",
+        files={"files": ("kaldvik.md", f"# Kaldvik\n\n{body}")},
+        timeout=60,
+    )
+    assert "Done" in reply.text or "indexed" in reply.text
+    page = visit()
+    page.wait_for_selector("#store option[value=mine]", state="attached")
+    page.select_option("#store", "mine")
+    ask(page, "Who cast the bell of Kaldvik?")
+    assert "Mona Strand" in page.inner_text(".answer")
+    page.click(".answer .cite >> nth=0")
+    dialog = page.locator("dialog#source")
+    sync_api.expect(dialog.locator(".whole")).to_contain_text("Paragraph 58")
+    assert "Paragraph 1 tells" in dialog.locator(".whole").inner_text()
+    sync_api.expect(dialog.locator("mark").first).to_be_in_viewport()
+    assert "Mona Strand" in dialog.locator(".passage").inner_text()
+    assert "Part 30" in dialog.locator(".place").inner_text()
+    folder = os.environ.get("PAGERAG_TEST_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / "source.png")
 
 
 def test_a_link_opens_the_page_with_its_question(visit):

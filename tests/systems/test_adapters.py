@@ -536,3 +536,17 @@ class TestGraphRAG:
 
         with pytest.raises(BackendError, match="local search"):
             PromotedContext(Global(list(TEXTS))).build_context(QUESTION)
+
+
+def test_hooks_take_the_name_of_a_support_encoder():
+    from pagerag import Promoter
+    from pagerag.errors import InputError
+    from pagerag.systems.kg2rag import KG2RAGPostprocessor
+    from pagerag.systems.lightrag import PromotionHook
+
+    for make in (PromotionHook, KG2RAGPostprocessor):
+        assert make(support="none").promoter.support is None
+        with pytest.raises(InputError, match="one of"):
+            make(support="sometimes")
+        with pytest.raises(InputError, match="no effect"):
+            make(support="none", promoter=Promoter())

@@ -16,7 +16,7 @@ from pagerag.units import Answer, Candidate
 
 __all__ = ["paths_svg"]
 
-CARD, SIDE, GAP_X, GAP_Y, MARGIN = 236.0, 158.0, 112.0, 26.0, 16.0
+CARD, SIDE, GAP_X, GAP_Y, MARGIN = 236.0, 158.0, 148.0, 26.0, 16.0
 MOST_LINES, MOST_TITLE_LINES = 6, 4
 MOST_KEPT, MOST_REJECTED = 4, 4
 LANE = 22.0  # below the cards: where edges to the answer run that would pass behind a card
@@ -63,7 +63,8 @@ def paths_svg(
     ``alone`` gives it a style and a background of its own, so that it can be a file.
     """
     steps = _steps(promotion)
-    cards, links = _layout(promotion, steps, _quotes(answer, numbers))
+    shown = [unit.id for unit in numbers or promotion.context]
+    cards, links = _layout(promotion, steps, _quotes(answer, numbers), shown)
     for card in cards.values():
         card.x = MARGIN + SIDE + GAP_X * 0.62 + (card.layer - 1) * (CARD + GAP_X)
     height = _stack(cards)
@@ -174,6 +175,7 @@ def _layout(
     promotion: Promotion,
     steps: Sequence[tuple[bool, list[Candidate], list[_Link]]],
     quotes: Mapping[str, str],
+    shown: Sequence[str],
 ) -> tuple[dict[str, _Card], list[_Link]]:
     core = [unit.id for unit in promotion.core]
     context = [unit.id for unit in promotion.context]
@@ -188,7 +190,7 @@ def _layout(
     def place(unit: Candidate, layer: int) -> _Card:
         if unit.id not in cards:
             role = "core" if unit.id in core else "fill" if unit.id in context else "pool"
-            rank = f"[{context.index(unit.id) + 1}] " if unit.id in context else ""
+            rank = f"[{shown.index(unit.id) + 1}] " if unit.id in shown else ""
             title = lines_of(unit.title, CARD - 26, 14.0, MOST_TITLE_LINES) if unit.title else []
             lines = lines_of(said.get(unit.id, unit.text), CARD - 26, 11.5, MOST_LINES)
             name = {"core": "core", "fill": "fills the budget", "pool": "rejected"}[role]

@@ -10,6 +10,7 @@ import numpy as np
 from pagerag.explain.paths import paths_svg
 from pagerag.explain.reasons import path_reason, selection_steps
 from pagerag.explain.verdict import verdict
+from pagerag.places import place_of
 from pagerag.promotion import Promotion
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate, Citation
@@ -102,6 +103,7 @@ def _candidates(
         rows.append(
             {
                 "id": unit.id,
+                "passage": str(unit.metadata.get("passage", unit.id)),
                 "title": unit.title,
                 "text": unit.text[:_MOST_TEXT],
                 "cut": max(0, len(unit.text) - _MOST_TEXT),
@@ -169,8 +171,11 @@ def _marks(unit: Candidate, citations: Sequence[Citation]) -> list[dict[str, Any
 
 
 def _place(unit: Candidate) -> dict[str, Any]:
-    keys = ("path", "page", "start", "end")
-    return {key: unit.metadata[key] for key in keys if isinstance(unit.metadata.get(key), str | int)}
+    """Return where a unit stands; nothing for a candidate of which no place is known."""
+    if unit.metadata.get("path") is None:
+        return {}
+    told = place_of(unit).to_dict()
+    return {key: value for key, value in told.items() if value not in (None, [])}
 
 
 def _paths(promotion: Promotion) -> list[dict[str, Any]]:

@@ -173,6 +173,26 @@ class StoresOut(BaseModel):
     stores: list[StoreOut]
 
 
+class SourceOut(BaseModel):
+    """The document around a passage: its text, and where in it the passage begins."""
+
+    unit: str
+    title: str | None
+    place: str
+    path: str | None
+    line: int | None
+    section: list[str]
+    page: int | None
+    part: str | None
+    start: int
+    end: int
+    text: str
+    at: int
+    length: int
+    cut_before: bool
+    cut_after: bool
+
+
 class ChatRequest(BaseModel):
     """OpenAI's chat completion; the model names a store. Fields that mean nothing here are ignored."""
 

@@ -42,6 +42,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     models.AskResponse,
     models.ExplainRequest,
     models.StoresOut,
+    models.SourceOut,
     models.ChatRequest,
     models.ErrorBody,
     models.OpenAIErrorBody,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -119,10 +120,9 @@ def _sources(result: Result) -> list[str]:
     lines: dict[int, str] = {}
     for citation in result.citations:
         place = result.place(citation)
-        name = PurePath(str(place.path)).name if place.path else ""
-        page = f", page {place.page}" if place.page is not None else ""
+        short = str(replace(place, path=PurePath(place.path).name)) if place.path else ""
         title = result.units[citation.number - 1].title
-        said = " — ".join(part for part in (title, f"{name}{page}") if part) or citation.candidate_id
+        said = " — ".join(part for part in (title, short) if part) or citation.candidate_id
         lines.setdefault(citation.number, f"[{citation.number}] {said}")
     return [lines[number] for number in sorted(lines)]
 
@@ -151,7 +151,7 @@ def _written(result: Result, held: Held, request: Request) -> tuple[str, list[di
                     },
                     "pagerag": {
                         "number": citation.number, "id": citation.candidate_id, "quote": citation.quote,
-                        "path": place.path, "page": place.page, "start": place.start, "end": place.end,
+                        **place.to_dict(),
                     },
                 }
             )  # fmt: skip

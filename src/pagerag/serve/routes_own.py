@@ -11,6 +11,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
+from pagerag.errors import InputError
 from pagerag.explain import page, view
 from pagerag.pipeline import PageRAG, Result, Stage
 from pagerag.promotion import Promotion, Weights
@@ -20,7 +21,8 @@ from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, Promot
 from pagerag.serve.openapi import EVENTS, documented
 from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
-from pagerag.serve.stores import tuned_promoter
+from pagerag.serve.sources import document_around
+from pagerag.serve.stores import Held, tuned_promoter
 from pagerag.serve.streams import Streamed
 from pagerag.serve.uploads import indexed, safe_name
 
@@ -152,7 +154,19 @@ def router(service: Service) -> APIRouter:
         service.note(request, files=len(files), bytes=sum(map(len, files.values())))
         return events(_from_thread(indexed(held, files, service.settings)))
 
+    _add_source(routes, service)
     return routes
+
+
+def _add_source(routes: APIRouter, service: Service) -> None:
+    @routes.get(
+        "/v1/stores/{store}/source",
+        **documented("source", summary="The document around a passage", response=_ref("SourceOut")),
+    )
+    async def source(request: Request, store: str, unit: str = "") -> Response:
+        """Return the text of the document that a passage stands in, put together from the store."""
+        held = service.stores.get(store)
+        return json_response(await service.asking(request, _source, held, unit))
 
 
 # -- jobs, run in a thread
@@ -176,6 +190,16 @@ def _promote(promoter: Promoter, asked: PromoteRequest, candidates: list[Any]) -
 def _ask(pipeline: Any, asked: AskRequest) -> Result:
     made: PageRAG = pipeline(asked)
     return made.ask(asked.question)
+
+
+def _source(held: Held, unit: str) -> dict[str, Any]:
+    corpus = held.pipeline().store
+    if corpus is None:
+        raise Problem(404, "no_document", f"the store {held.name!r} keeps no documents", "unit")
+    try:
+        return document_around(corpus, unit)
+    except InputError:
+        raise Problem(404, "no_document", f"the store {held.name!r} has no unit {unit!r}", "unit") from None
 
 
 def _explain_pool(service: Service, asked: ExplainRequest, candidates: list[Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, InputError
 from pagerag.promotion.foreign import unique_ids
-from pagerag.units import Pool, Relation
+from pagerag.units import Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter
@@ -75,13 +75,18 @@ def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
     return found
 
 
-def or_default(promoter: Promoter | None) -> Promoter:
-    """Return the promoter that was given, or one with the default weights, made when it is first needed."""
-    if promoter is not None:
-        return promoter
-    from pagerag import Promoter as Default
+def or_default(promoter: Promoter | None, support: SupportChoice = "auto") -> Promoter:
+    """Return the promoter that was given, or one with the default weights and this support encoder."""
+    if promoter is None:
+        from pagerag import Promoter as Default
 
-    return Default()
+        return Default(support=support)
+    if support != "auto":
+        raise InputError(
+            f"support={support!r} has no effect on a promoter of your own; "
+            "give Promoter(support=...) its encoder, and leave support out here"
+        )
+    return promoter
 
 
 def checked(k: int) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, FormatError, InputError
 from pagerag.systems._common import checked, or_default, triples, unique_ids
-from pagerag.units import Candidate, Mode, Pool, Relation
+from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
@@ -93,9 +93,10 @@ class KG2RAGPostprocessor:
         k: int = 5,
         promoter: Promoter | None = None,
         mode: Mode = "sentence",
+        support: SupportChoice = "auto",
     ) -> None:
         self.graph, self.k, self.mode = graph, k, mode
-        self.promoter = or_default(promoter)
+        self.promoter = or_default(promoter, support)
         self.calls = 0
         self.last: Promotion | None = None
         self.callback_manager: Any = None  # LlamaIndex sets it on every postprocessor

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pagerag._extras import need
 from pagerag.errors import BackendError
 from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title, unique_ids
-from pagerag.units import Candidate, Mode, Pool, Relation
+from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
@@ -182,13 +182,22 @@ class PromotionHook:
     passed over. Scores of the selected core lie in [0.5, 1], those of what fills up to ``k`` below 0.5: with
     ``MIN_RERANK_SCORE=0.5`` LightRAG reads the core alone.
 
+    ``support`` names the support encoder: "auto", "default" or "none"; a promoter brings its own.
+
     ``calls`` counts its calls, ``last`` is the last Promotion, ``error`` what the last call raised; LightRAG
     hides errors, so ``check`` raises them again.
     """
 
-    def __init__(self, k: int = 5, *, promoter: Promoter | None = None, mode: Mode = "document") -> None:
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        promoter: Promoter | None = None,
+        mode: Mode = "document",
+        support: SupportChoice = "auto",
+    ) -> None:
         self.k, self.mode = k, mode
-        self.promoter = or_default(promoter)
+        self.promoter = or_default(promoter, support)
         self.calls = 0
         self.last: Promotion | None = None
         self.error: Exception | None = None

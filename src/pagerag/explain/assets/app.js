@@ -17,6 +17,12 @@
     try { const body = await reply.json(); return typeof body.error === "string" ? body.error : body.error.message; } catch { return `${reply.status} ${reply.statusText}`; }
   }
 
+  /* A citation opens the whole document at its place; candidates that were pasted have none. */
+  pagerag.hooks.around = async (unit) => {
+    const store = asked && !asked.candidates && (asked.store || stores[0]?.name);
+    return store ? (await call(`/v1/stores/${encodeURIComponent(store)}/source?${new URLSearchParams({ unit: unit.passage })}`)).json() : null;
+  };
+
   /* -- what is asked */
 
   function candidates() {

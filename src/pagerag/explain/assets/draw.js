@@ -45,21 +45,42 @@ const pagerag = (() => {
 
   function placed(unit) {
     const place = unit.place || {};
-    const parts = [(place.path || "").split("/").slice(-2).join("/")];
+    const parts = [(place.path || "").split("/").slice(-2).join("/") + (place.line !== undefined ? `:${place.line}` : "")];
+    if (place.section) parts[0] += ` › ${place.section.join(" › ")}`;
     if (place.page !== undefined) parts.push(`page ${place.page}`);
+    else if (place.part !== undefined) parts.push(place.part);
     if (place.start !== undefined && place.end !== undefined) parts.push(`characters ${place.start.toLocaleString("en")}–${place.end.toLocaleString("en")}`);
     return parts.filter(Boolean).join(", ");
+  }
+
+  /* The page sets this: a function from a unit to its document's text and the place of its passage in it. */
+  const hooks = { around: null };
+
+  async function showAround(unit, dialog, whole) {
+    let found = null;
+    try { found = await hooks.around(unit); } catch { /* the passage is there, the rest of the document is not */ }
+    if (!found || !dialog.isConnected) return;
+    const passage = found.text.slice(found.at, found.at + found.length);
+    const inside = passage.indexOf(unit.text);
+    if (inside < 0) return;
+    const start = found.at + inside;
+    whole.replaceChildren(
+      found.cut_before ? "…\n" : "", found.text.slice(0, start),
+      h("span", { class: "passage" }, marked(unit, 0)),
+      found.text.slice(start + unit.text.length), found.cut_after ? "\n…" : "");
+    (whole.querySelector("mark") || whole.querySelector(".passage")).scrollIntoView({ block: "center" });
   }
 
   function openSource(unit) {
     document.getElementById("source")?.remove();
     const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
     const number = unit.number ? `[${unit.number}] ` : "";
+    const whole = h("p", { class: "whole", tabindex: "0" }, marked(unit), unit.cut ? `\n… ${unit.cut.toLocaleString("en")} more characters` : "");
     const dialog = h("dialog", { id: "source", "aria-labelledby": "source-title" },
       h("div", { class: "in" },
         h("header", {}, h("h3", { id: "source-title" }, `${number}${name(unit)}`), close),
         h("p", { class: "place" }, placed(unit)),
-        h("p", { class: "whole", tabindex: "0" }, marked(unit), unit.cut ? `\n… ${unit.cut.toLocaleString("en")} more characters` : ""),
+        whole,
         unit.why && unit.why.length ? h("p", { class: "hint" }, `Why it is here: ${unit.why.join("; ")}.`) : null));
     dialog.addEventListener("close", () => dialog.remove());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
@@ -68,6 +89,7 @@ const pagerag = (() => {
     const found = dialog.querySelector("mark, .sentence");
     if (found) found.scrollIntoView({ block: "center" });
     close.focus({ preventScroll: true });
+    if (hooks.around && !unit.cut) showAround(unit, dialog, whole);
   }
 
   const byId = (view) => new Map(view.candidates.map((unit) => [unit.id, unit]));
@@ -449,5 +471,5 @@ const pagerag = (() => {
     return made.place;
   }
 
-  return { draw, h, save, openSource };
+  return { draw, h, save, openSource, hooks };
 })();
