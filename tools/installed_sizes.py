@@ -10,7 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXTRAS = ("", "models", "app", "app,gguf", "app,parquet", "langchain", "llamaindex", "haystack", "dspy", "rerankers")
+EXTRAS = (
+    *("", "models", "app", "app,gguf", "app,parquet"),
+    *("langchain", "llamaindex", "haystack", "dspy", "rerankers"),
+)
 
 
 def megabytes(folder: Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -87,3 +88,39 @@ def test_the_page_is_whole_and_its_data_is_the_view():
     (mark,) = next(row for row in shown["candidates"] if row["id"] == unit.id)["marks"]
     assert unit.text[mark["start"] : mark["end"]] == "Frankfurt"
     assert unit.text[mark["from"] : mark["to"]].startswith("He was born")
+
+
+def test_no_label_covers_the_answer():
+    """Two cards of the last column that are linked have their label beside them, before the answer's card."""
+    pool = [
+        {
+            "id": "o",
+            "title": "Oppenheimer",
+            "text": "Christopher Nolan directed it, and it won seven Academy Awards.",
+        },
+        {
+            "id": "g",
+            "title": "Ludwig Göransson",
+            "text": "He has won Academy Awards for Black Panther and Oppenheimer.",
+        },
+        {"id": "z", "title": "Hans Zimmer", "text": "He has won two Academy Awards."},
+        {
+            "id": "n",
+            "title": "Christopher Nolan",
+            "text": "Christopher Nolan won Academy Awards for Oppenheimer.",
+        },
+    ]
+    checked = 0
+    for question in (
+        "Who won the championship in 1972?",
+        "Which Academy Awards did Oppenheimer win?",
+        "Who is Hans Zimmer?",
+    ):
+        promotion = promote(question, pool, k=2, mode="document")
+        drawn = paths_svg(promotion, Answer("", abstained=True, reader="r"), promotion.context)
+        (left,) = (float(x) for x in re.findall(r'class="card noanswer" x="([\d.]+)"', drawn))
+        for pill in re.findall(r'<g class="pill.*?</g>', drawn, re.DOTALL):
+            x, wide = re.search(r'<rect[^>]*? x="([\d.]+)"[^>]*? width="([\d.]+)"', pill).groups()
+            assert float(x) + float(wide) <= left
+            checked += 1
+    assert checked

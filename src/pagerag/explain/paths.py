@@ -85,8 +85,11 @@ def paths_svg(
             numbers[c.number - 1].id for c in answer.citations if 0 < c.number <= len(numbers)
         ) or dict.fromkeys(unit.id for unit in promotion.core)
         known = [cards[name] for name in cited if name in cards]
-        parts.append(_answer(answer, known, cards, right + GAP_X * 0.62, middle, height + LANE))
-        width = right + GAP_X * 0.62 + SIDE + MARGIN
+        # A label between two cards of the last column stands where the answer's card would begin.
+        beside = any(cards[link.start].layer == cards[link.end].layer == deepest for link in links)
+        left = right + GAP_X * (1.1 if beside else 0.62)
+        parts.append(_answer(answer, known, cards, left, middle, height + LANE))
+        width = left + SIDE + MARGIN
         height += LANE
     parts += [_card(card) for card in cards.values()]
     parts.append(_labels(links, cards))
