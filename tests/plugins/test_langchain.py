@@ -223,6 +223,7 @@ def test_it_can_be_described_and_dumped(documents):
 
     for made in (PageRAGCompressor(promoter=Promoter()), PageRAGRetriever(retriever=Fixed(documents=[]))):
         json.dumps(dumpd(made))
+    assert "k" in PageRAGRetriever.model_json_schema()["properties"]
     properties = PageRAGCompressor.model_json_schema()["properties"]
     assert {"k", "mode", "fill", "max_tokens", "strategy", "support"} <= set(properties)
     assert "promoter" not in properties

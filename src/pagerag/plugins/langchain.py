@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from pagerag._extras import need
 from pagerag.errors import InputError
@@ -24,7 +24,7 @@ from langchain_core.callbacks import (  # noqa: E402
 from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 from langchain_core.runnables import Runnable, RunnableLambda  # noqa: E402
-from pydantic import Field  # noqa: E402
+from pydantic import Field, WithJsonSchema  # noqa: E402
 
 from pagerag.plugins._fields import StageFields  # noqa: E402
 
@@ -99,7 +99,7 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
     to the inner retriever. Documents come out as from ``PageRAGCompressor``.
     """
 
-    retriever: Runnable[str, list[Document]]
+    retriever: Annotated[Runnable[str, list[Document]], WithJsonSchema({"type": "object"})]
     pool: int | None = Field(default=None, ge=1, description="how many documents to ask the retriever for")
     score_key: str = SCORE_KEY
 

@@ -211,7 +211,7 @@ def _family(process: subprocess.Popen[str]) -> list[tuple[Path, list[str]]]:
 
 
 def library(documents: list[str], seconds: float, support: str) -> tuple[float, float]:
-    """Return the median milliseconds of the call that the endpoint makes, by the clock and of processor time."""
+    """Return the median milliseconds of the call that the endpoint makes: by the clock, of processor time."""
     promoter = promoter_of(Settings().updated({"promote.support": support}))
     request = read_request(
         {"query": QUESTION, "documents": documents}, Limits(1000, 10**7), default_model="pagerag"
