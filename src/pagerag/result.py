@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pagerag.promotion.trace import unit_label
 from pagerag.store import Place, place_of
 from pagerag.units import Answer, Candidate, Citation, Pool, State
 
 if TYPE_CHECKING:
+    from pagerag.explain.verdict import Verdict
     from pagerag.promotion import Promotion
     from pagerag.promotion.trace import SupportPath
 
@@ -65,6 +67,18 @@ class Result:
     def state(self) -> State:
         """Promotion's verdict on the evidence: enough, ambiguous or insufficient."""
         return self.promotion.state
+
+    @property
+    def verdict(self) -> Verdict:
+        """What to take from this in one line: what the evidence speaks of, and what is missing."""
+        from pagerag.explain.verdict import verdict
+
+        return verdict(self.promotion, self.answer)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The phrases of the question that the evidence does not speak of; none where it is enough."""
+        return self.verdict.missing
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -141,7 +155,7 @@ class Result:
         step = self.found.get(owner)
         if step is None or step["by"] == "search":
             return ""
-        titles = {one.id: one.title or one.id for one in self.pool.candidates}
+        titles = {one.id: unit_label(one) for one in self.pool.candidates}
         origin = step.get("from")
         source = "the question" if origin is None else titles.get(origin, origin)
         how = {
@@ -149,7 +163,7 @@ class Result:
             "words": f"search for {step.get('name', '')!r}, named in {source}",
             "nearness": f"near the question and {source} together",
         }[step["by"]]
-        return f"  {unit.title or unit.id}: round {step['round']}, {how}"
+        return f"  {unit_label(unit)}: round {step['round']}, {how}"
 
     def to_html(self) -> str:
         """Return one self-contained page with the evidence paths and the graph as pictures."""
@@ -167,6 +181,7 @@ class Result:
 
     def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
         """Return a JSON-able copy; ``trace`` adds every step."""
+        told = self.verdict
         result: dict[str, Any] = {
             "version": 1,
             "question": self.question,
@@ -174,6 +189,8 @@ class Result:
             "statement": self.statement,
             "state": self.state,
             "sufficiency": float(self.promotion.sufficiency),
+            "verdict": told.words,
+            "missing": list(told.missing),
             "citations": [self._cited(citation) for citation in self.citations],
             "context": [self._shown(number, unit) for number, unit in enumerate(self.units, 1)],
             "core": [unit.id for unit in self.core],

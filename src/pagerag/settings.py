@@ -108,6 +108,12 @@ class ReadSettings:
         "auto",
         one_of=("auto", "core", "context"),
     )
+    least_confidence: float = _doc(
+        "confidence below which the extractive reader abstains; -1: as it was fitted",
+        -1.0,
+        least=-1.0,
+        most=1.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)

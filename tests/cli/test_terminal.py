@@ -6,11 +6,13 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from pagerag.cli import main
-from pagerag.cli.console import CleanStream, paint
+from pagerag.cli.console import CleanStream, link, paint
 
 EVIL = "\x1b[2J\x1b]8;;http://x\x07link\x1b]52;c;QUJD\x07\x9b31m\r\u202e\u2066\x08\U000e0041"
 HOSTILE = re.compile(
@@ -103,3 +105,74 @@ def test_our_own_colours_pass_and_forged_ones_do_not(monkeypatch):
     plain.seek(0)
     stream.write("\ud83d שלום \u200f 👩\u200d🔬 \t\n")
     assert plain.getvalue() == "\\ud83d שלום \u200f 👩\u200d🔬 \t\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+LINKED = re.compile(r"\x1b\]8;;(file://[A-Za-z0-9%/:._~#-]+)\x1b\\(.*?)\x1b\]8;;\x1b\\", re.DOTALL)
+PLAIN = {"TERM": "xterm-256color", "NO_COLOR": "1"}
+
+
+def printed(monkeypatch, text, path, line=None, terminal=Terminal, **env):
+    for name in ("FORCE_HYPERLINK", "VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "SSH_CONNECTION",
+                 "KONSOLE_VERSION", "DOMTERM"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**PLAIN, **env}.items():
+        monkeypatch.setenv(name, value)
+    raw = terminal()
+    monkeypatch.setattr(sys, "stdout", CleanStream(raw))
+    sys.stdout.write(link(text, path, line))
+    return raw.getvalue()
+
+
+def test_a_place_is_a_link_where_the_terminal_follows_links(tmp_path, monkeypatch):
+    file = tmp_path / "hand book" / "leave.md"
+    file.parent.mkdir()
+    file.touch()
+    [(address, text)] = LINKED.findall(printed(monkeypatch, "leave.md:4", file, 4, VTE_VERSION="7000"))
+    assert (address, text) == (file.as_uri(), "leave.md:4")
+    [(address, _)] = LINKED.findall(printed(monkeypatch, "leave.md:4", file, 4, TERM_PROGRAM="vscode"))
+    assert address == f"{file.as_uri()}#4"
+    for env in ({}, {"VTE_VERSION": "4900"}, {"TERM": "dumb"}, {"TERM": "tmux-256color"},
+                {"VTE_VERSION": "7000", "FORCE_HYPERLINK": "0"},
+                {"VTE_VERSION": "7000", "SSH_CONNECTION": "a b"}):  # fmt: skip
+        assert printed(monkeypatch, "leave.md:4", file, 4, **env) == "leave.md:4", env
+    forced = {"FORCE_HYPERLINK": "1"}
+    assert printed(monkeypatch, "leave.md:4", file, 4, terminal=io.StringIO, **forced) == "leave.md:4"
+    for path in (tmp_path / "gone.md", tmp_path, "\\\\host\\share\\a.md", "//host/a.md", "a\0b"):
+        assert printed(monkeypatch, "x", path, **forced) == "x", path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such file names there")
+def test_no_file_name_and_no_text_can_forge_a_link(tmp_path, monkeypatch):
+    file = tmp_path / ("a;'()!$&+,=@[]?#" + "\x1b]8;;http\x07\x1b\\ü\u202e.md")
+    file.touch()
+    out = printed(monkeypatch, f"{file.name}{EVIL}\x1b]8;;file:///etc\x1b\\", file, 1, FORCE_HYPERLINK="1")
+    [(address, text)] = LINKED.findall(out)
+    assert not HOSTILE.findall(text)
+    assert out.count("\x1b") == 4  # two sequences of ours, each with its end
+    assert unquote(address.removeprefix("file://")) == str(file)
+    raw = Terminal()
+    CleanStream(raw).write("\x1b0123456789abcdef]8;;file:///etc/passwd\x1b\\x")
+    assert "\x1b" not in raw.getvalue()
+
+
+@pytest.mark.integration
+def test_ask_links_its_places(tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "leave.md").write_text("# Leave\n\n## Parental leave\n\nIt lasts twelve weeks.\n")
+    main(["index", "docs", "--store", "s"])
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    raw = Terminal()
+    monkeypatch.setattr(sys, "stdout", raw)
+    main(["ask", "How long does parental leave last?", "--store", "s", "--reader", "evidence"])
+    addresses = LINKED.findall(raw.getvalue())
+    assert addresses
+    assert addresses[0][0].startswith((tmp_path / "docs" / "leave.md").resolve().as_uri())
+    assert str(Path("docs/leave.md:5 › Parental leave")) in {text for _, text in addresses}

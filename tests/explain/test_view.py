@@ -10,6 +10,7 @@ import pytest
 
 from pagerag import Answer, Candidate, Citation, promote
 from pagerag.explain import page, paths_svg, view
+from pagerag.explain.coverage import coverage
 from pagerag.explain.verdict import verdict
 
 QUESTION = "Which city was the composer of Interstellar born in?"
@@ -124,3 +125,65 @@ def test_no_label_covers_the_answer():
             assert float(x) + float(wide) <= left
             checked += 1
     assert checked
+
+
+TWO_PARTS = [
+    Candidate("t", "Anna Berg wrote the travel guide to Lisbon in Portuguese.", title="Travel guide"),
+    Candidate("c", "The coffee machine is cleaned by Ben.", title="Coffee"),
+]
+
+
+def test_a_part_of_the_question_that_nothing_answers_is_missing():
+    promotion = promote("Who wrote the travel guide and when?", TWO_PARTS, k=2, mode="document")
+    silent = coverage(promotion, Answer("", abstained=True, reader="r"))
+    assert silent.covered == ("wrote the travel guide",)
+    assert silent.missing == ("when",)
+
+
+def test_missing_words_are_phrases_of_the_question():
+    promotion = promote("How many calories has one cup of Ben's coffee?", TWO_PARTS, k=1, mode="document")
+    told = coverage(promotion, Answer("", abstained=True, reader="r"))
+    assert told.missing[0] == "how many calories"
+    assert "Ben's coffee" in told.covered
+    assert all(phrase in promotion.question.lower() for phrase in map(str.lower, told.missing + told.covered))
+
+
+def test_half_a_name_is_no_name():
+    promotion = promote("Who is the mother of Anna Kowalska?", TWO_PARTS, k=1, mode="document")
+    told = coverage(promotion, Answer("", abstained=True, reader="r"))
+    assert told.covered == ()
+    assert any("Anna Kowalska" in phrase for phrase in told.missing)
+
+
+@pytest.mark.parametrize("question", ["?", "the of and", "…", "🍋?"])
+def test_a_question_without_words_misses_nothing_and_says_so(question):
+    told = verdict(promote(question, TWO_PARTS, k=1, mode="document"), Answer("", abstained=True, reader="r"))
+    assert told.tone == "bad"
+    assert (told.covered, told.missing) == ((), ())
+    assert told.words == "The question names nothing to look for."
+
+
+def test_an_answer_with_enough_evidence_misses_nothing(promotion):
+    told = verdict(promotion, Answer("Frankfurt", (), 0.75, reader="r"))
+    assert (told.missing == ()) == (promotion.state == "enough")
+    assert "0.75" in told.words
+
+
+def section(name: str, path: list[str], text: str) -> Candidate:
+    return Candidate(name, text, title="Tock", source="tock.md", metadata={"section_path": path})
+
+
+def test_paths_name_sections():
+    pool = [
+        section("a", ["Tock", "Parental leave"], "Parental leave lasts 18 weeks at Acme Labs."),
+        section("b", ["Tock", "Notice"], "Acme Labs wants notice of 18 weeks before leave begins."),
+        section("c", ["Tock", "Notice"], "Notice goes to Olga Marin of Acme Labs by letter."),
+    ]
+    promotion = promote("Who gets notice of parental leave at Acme Labs?", pool, k=3, mode="document")
+    labels = [path.labels for path in promotion.paths if len(path.units) > 1]
+    assert labels
+    assert all(len(set(steps)) == len(steps) for steps in labels)
+    assert any("Tock › Parental leave" in steps for steps in labels)
+    assert any(step.startswith("Tock › Notice “") for steps in labels for step in steps)
+    assert "Tock › Parental leave" in promotion.explain()
+    assert view(promotion)["candidates"][0]["label"] == "Tock › Parental leave"

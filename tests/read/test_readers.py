@@ -12,6 +12,7 @@ from pagerag.endpoint.retry import RetryPolicy, retry_after
 from pagerag.errors import InputError, SettingsError
 from pagerag.read import best_local, reader
 from pagerag.read.evidence import EvidenceReader
+from pagerag.settings import Settings
 from pagerag.testing import check_reader
 from pagerag.units import Candidate
 
@@ -45,6 +46,13 @@ def test_insufficient_evidence_makes_it_abstain_but_cite(question, context):
     assert len(answer.citations) == 3
 
 
+@pytest.mark.parametrize("nonsense", ["?", "the of and", "…", "qwertz uiop"])
+def test_a_question_that_shares_no_word_with_the_context_gets_no_answer(nonsense, context):
+    answer = EvidenceReader().read(nonsense, context, state="enough")
+    assert answer.abstained
+    assert not answer.text
+
+
 def test_sync_async_and_stream_are_one(question, context):
     evidence = EvidenceReader()
     plain = evidence.read(question, context)
@@ -56,6 +64,18 @@ def test_unknown_readers_are_named_with_the_known_ones():
     with pytest.raises(InputError, match=r"no reader named 'gpt'.*evidence"):
         reader("gpt")
     assert best_local().name in {"extractive", "smollm2", "evidence"}
+
+
+def test_least_confidence_reaches_the_extractive_reader():
+    pytest.importorskip("pagerag_models")
+    shipped = reader("extractive")
+    careful = reader("extractive", Settings().updated({"read.least_confidence": "0.7"}))
+    assert careful.least_confidence == 0.7
+    assert shipped.least_confidence not in {0.7, -1.0}
+    assert careful.identity != shipped.identity
+    for impossible in ("1.5", "-2", "nan"):
+        with pytest.raises(SettingsError, match="least_confidence"):
+            Settings().updated({"read.least_confidence": impossible})
 
 
 def test_gguf_without_a_file_says_what_to_set():

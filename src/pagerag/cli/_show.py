@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pagerag.cli.console import paint
+from pagerag.cli.console import link, paint
 from pagerag.pipeline import Result
 from pagerag.places import Place
 from pagerag.text import split_sentences
@@ -28,17 +28,25 @@ def width() -> int:
 
 
 def show_result(result: Result, *, verbose: bool = False) -> None:
-    """Print the answer, citations with their places and the evidence path; ``verbose`` adds timings."""
+    """Print the answer, the verdict in a line, citations with their places and the evidence path.
+
+    ``verbose`` adds timings.
+    """
     colour = _COLOURS[result.state]
     quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
-    if result.citations and not verbose:
+    print(paint(result.verdict.words, colour))
+    if result.citations and not result.text:
+        print(paint("\nnearest passages", "bold"))
+    elif result.citations and not verbose:
         print()
     for citation in result.citations:
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
         _wrapped(_around(unit.text, citation.start, citation.end), "      ")
-        print(paint(f"      {_from_here(result.place(citation))}", "dim"))
+        place = result.place(citation)
+        shown = paint(str(_from_here(place)), "dim")
+        print(f"      {link(shown, place.path, place.line) if place.path else shown}")
     show_paths(result)
     if verbose:
         show_found(result)
@@ -109,10 +117,11 @@ def _untitled(text: str, title: str | None) -> str:
 
 
 def _line(path: SupportPath, colour: str = "green") -> str:
-    steps = [paint(path.units[0].title or path.units[0].id, "bold")]
-    for edge, unit in zip(path.edges, path.units[1:], strict=True):
+    first, *others = path.labels
+    steps = [paint(first, "bold")]
+    for edge, label in zip(path.edges, others, strict=True):
         via = ", ".join(edge.trig[:2]) or edge.kind
-        steps.append(f"{paint(f'—[{via}]→', colour)} {paint(unit.title or unit.id, 'bold')}")
+        steps.append(f"{paint(f'—[{via}]→', colour)} {paint(label, 'bold')}")
     return " ".join(steps)
 
 

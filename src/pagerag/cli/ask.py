@@ -180,6 +180,8 @@ def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> 
             print_json_line(told)
         elif isinstance(result, Result):
             print(f"{paint(result.question, 'bold')}\n  {result.statement}")
+            if result.state != "enough" or not result.text:
+                print(paint(f"  {result.verdict.words}", "dim"))
     if failed:
         error(f"{failed} of {len(questions)} questions failed")
     return OK if not failed else FAILED if failed == len(questions) else PARTIAL

@@ -3,8 +3,8 @@
 Commands print titles, texts, file names and model replies that strangers wrote. ``CleanStream`` is the one
 place where they reach the terminal: for the time of a command it stands in for stdout and stderr and spells
 control characters (escape sequences, C1 codes, carriage returns), bidirectional controls, invisible tags and
-lone surrogates out as JSON does, a backslash, a u and four digits. Our own colours pass, because they carry a
-mark that is drawn at random for each process.
+lone surrogates out as JSON does, a backslash, a u and four digits. Our own colours and links to files pass,
+because they carry a mark that is drawn at random for each process.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Progress",
     "clean_output",
     "error",
+    "link",
     "note",
     "paint",
     "print_json",
@@ -59,7 +61,9 @@ T = TypeVar("T")
 
 _MARK = f"\x1b{secrets.token_hex(8)}"
 """Begins a control sequence of our own; nobody outside this process can know it."""
-_OWN = rf"{_MARK}(?P<own>\r?(?:\[[0-9;]*[mK])?)"
+_URL = "[A-Za-z0-9%/:._~#-]*"  # what a percent-encoded file address is made of
+_LINK = rf"\]8;;{_URL}\x1b\\"  # OSC 8, up to its string terminator
+_OWN = rf"{_MARK}(?P<own>{_LINK}|\r?(?:\[[0-9;]*[mK])?)"
 _ERASE = "\r[K"
 # C0 but tab and line feed, DEL, C1; line separators; bidirectional embeddings, overrides and isolates; lone
 # surrogates; tags. Left-to-right and right-to-left marks stay: texts need them, and they order spaces alone.
@@ -91,7 +95,7 @@ class CleanStream:
 def _spelled(found: re.Match[str]) -> str:
     own = found["own"]
     if own is not None:
-        return own.replace("[", "\x1b[")
+        return _escaped(own)
     return json.dumps(found["hostile"])[1:-1]
 
 
@@ -106,7 +110,12 @@ def _control(sequence: str, stream: TextIO | CleanStream) -> str:
     """Return a control sequence (given without its escape character) as ``stream`` lets it pass."""
     if isinstance(stream, CleanStream):
         return f"{_MARK}{sequence}"
-    return sequence.replace("[", "\x1b[")
+    return _escaped(sequence)
+
+
+def _escaped(sequence: str) -> str:
+    """Return a control sequence of our own with its escape character."""
+    return f"\x1b{sequence}" if sequence.startswith("]") else sequence.replace("[", "\x1b[")
 
 
 def _coloured(stream: TextIO) -> bool:
@@ -122,6 +131,66 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
         return text
     codes = ";".join(_STYLES[style] for style in styles)
     return f"{_control(f'[{codes}m', stream)}{text}{_control('[0m', stream)}"
+
+
+def link(text: str, path: str | os.PathLike[str], line: int | None = None) -> str:
+    """Return ``text`` as a link to a file where stdout is a terminal that follows links, else as it is.
+
+    The address is made from the path of a file that is there, percent-encoded, and never from what a document
+    says.
+    """
+    if not _follows_links(sys.stdout):
+        return text
+    address = _file_address(path)
+    if address is None:
+        return text
+    if line is not None and _opens_lines():
+        address += f"#{line}"
+    begin, end = (_control(f"]8;;{target}\x1b\\", sys.stdout) for target in (address, ""))
+    return f"{begin}{text}{end}"
+
+
+def _file_address(path: str | os.PathLike[str]) -> str | None:
+    if os.fspath(path).startswith(("\\\\", "//")):  # another machine's: to look would already contact it
+        return None
+    try:
+        whole = Path(path).resolve()
+        address = whole.as_uri() if whole.is_file() else ""
+    except (OSError, ValueError, RuntimeError):
+        return None
+    # What as_uri leaves alone of punctuation is encoded as well: only plain letters may steer a terminal.
+    address = re.sub(r"[^A-Za-z0-9%/:._~-]", lambda found: f"%{ord(found[0]):02X}", address)
+    return address or None
+
+
+_LINKING = {"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"}
+"""Values of TERM_PROGRAM."""
+_LINKING_TERM = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "contour", "wezterm")
+
+
+def _follows_links(stream: TextIO) -> bool:
+    """Tell whether the stream is a terminal that is known to follow OSC 8 links; FORCE_HYPERLINK decides."""
+    if not stream.isatty():
+        return False
+    env = os.environ
+    if "FORCE_HYPERLINK" in env:
+        return env["FORCE_HYPERLINK"] not in {"", "0", "false"}
+    term = env.get("TERM", "")
+    remote = "SSH_CONNECTION" in env and env.get("TERM_PROGRAM") != "vscode"  # the file is not on that desk
+    if remote or term == "dumb" or term.startswith(("screen", "tmux")):
+        return False
+    version = env.get("VTE_VERSION", "")
+    return (
+        env.get("TERM_PROGRAM") in _LINKING
+        or term.startswith(_LINKING_TERM)
+        or bool({"WT_SESSION", "KONSOLE_VERSION", "DOMTERM"} & env.keys())
+        or (version.isdecimal() and int(version) >= 5000)
+    )
+
+
+def _opens_lines() -> bool:
+    """Tell whether the terminal reads a fragment as a line; others would look for a file of that name."""
+    return os.environ.get("TERM_PROGRAM") == "vscode" or os.environ.get("TERM", "") == "xterm-kitty"
 
 
 def error(message: str) -> None:

@@ -10,7 +10,7 @@ from pagerag.explain.reasons import path_reason
 from pagerag.explain.shapes import clip, curve, lines_of, text_lines, width_of
 from pagerag.explain.style import drawing
 from pagerag.promotion import Promotion
-from pagerag.promotion.trace import SupportPath
+from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate
 
@@ -194,7 +194,7 @@ def _layout(
         if unit.id not in cards:
             role = "core" if unit.id in core else "fill" if unit.id in context else "pool"
             rank = f"[{shown.index(unit.id) + 1}] " if unit.id in shown else ""
-            title = lines_of(unit.title, CARD - 26, 14.0, MOST_TITLE_LINES) if unit.title else []
+            title = lines_of(unit_label(unit), CARD - 26, 14.0, MOST_TITLE_LINES) if unit.title else []
             lines = lines_of(said.get(unit.id, unit.text), CARD - 26, 11.5, MOST_LINES)
             name = {"core": "core", "fill": "fills the budget", "pool": "rejected"}[role]
             cards[unit.id] = _Card(unit, role, f"{rank}{name} · {scores[unit.id]:.2f}", title, lines, layer)
@@ -254,7 +254,7 @@ def _card(card: _Card) -> str:
     title = 20.0 + 16.0 * len(card.title)
     return (
         f'<g class="unit" data-unit="{escape(card.unit.id, quote=True)}" tabindex="0" role="img" '
-        f'aria-label="{escape(f"{card.unit.title or card.unit.id}, {card.badge}", quote=True)}">'
+        f'aria-label="{escape(f"{unit_label(card.unit)}, {card.badge}", quote=True)}">'
         f"<title>{escape(card.unit.text[:600])}</title>"
         f'<rect class="card {card.role}" x="{card.x:.1f}" y="{card.y:.1f}" width="{CARD}" '
         f'height="{card.height:.1f}" rx="8"/>'

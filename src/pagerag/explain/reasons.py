@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pagerag.explain.verdict import covered_words
+from pagerag.explain.coverage import covered_words
 from pagerag.promotion import Promotion
-from pagerag.promotion.trace import SupportPath
+from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.units import Candidate
 
 __all__ = ["path_reason", "selection_steps"]
@@ -222,5 +222,5 @@ def _ids(promotion: Promotion, units: Any) -> list[str]:
 
 
 def _name(unit: Candidate) -> str:
-    flat = " ".join((unit.title or unit.text).split())
+    flat = " ".join((unit_label(unit) if unit.title else unit.text).split())
     return flat if len(flat) <= 60 else flat[:59].rstrip() + "…"

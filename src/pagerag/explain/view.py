@@ -12,6 +12,7 @@ from pagerag.explain.reasons import path_reason, selection_steps
 from pagerag.explain.verdict import verdict
 from pagerag.places import place_of
 from pagerag.promotion import Promotion
+from pagerag.promotion.trace import unit_label
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate, Citation
 
@@ -105,6 +106,7 @@ def _candidates(
                 "id": unit.id,
                 "passage": str(unit.metadata.get("passage", unit.id)),
                 "title": unit.title,
+                "label": unit_label(unit) if unit.title else None,
                 "text": unit.text[:_MOST_TEXT],
                 "cut": max(0, len(unit.text) - _MOST_TEXT),
                 "skip": _heading(unit),
@@ -151,9 +153,9 @@ def _argument(promotion: Promotion) -> dict[str, Any] | None:
     naming = {e["from"] for e in promotion.graph.edges if e["kind"] == "mention" and e["to"] in asked}
     unit_of = {node["id"]: node["unit"] for node in promotion.graph.nodes if node["kind"] == "sentence"}
     names = {unit_of[node] for node in naming if node in unit_of}
-    told = best.to_dict()
+    told = best.to_dict() | {"labels": list(best.labels)}
     if told["units"][-1] in names and told["units"][0] not in names:  # it begins with what the question names
-        for key in ("units", "sentences", "edges"):
+        for key in ("units", "labels", "sentences", "edges"):
             told[key] = told[key][::-1]
     return told
 
@@ -183,9 +185,8 @@ def _paths(promotion: Promotion) -> list[dict[str, Any]]:
     several = [path for path in promotion.paths if path.verdict == "kept" and len(path.units) > 1][:4]
     chosen = {path.rank: path for path in (*promotion.paths[:_MOST_PATHS], *several)}
     for _, path in sorted(chosen.items()):
-        row = path.to_dict()
-        row["reason"] = path_reason(promotion, path)
-        rows.append(row)
+        told = {"labels": list(path.labels), "reason": path_reason(promotion, path)}
+        rows.append(path.to_dict() | told)
     return rows
 
 

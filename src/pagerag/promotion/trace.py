@@ -18,10 +18,13 @@ from pagerag.units import Candidate
 if TYPE_CHECKING:
     from pagerag.promotion.result import Promotion
 
-__all__ = ["SCHEMA_VERSION", "Edge", "SupportPath", "explain", "reasons", "support_paths", "trace"]
+__all__ = [
+    "SCHEMA_VERSION", "Edge", "SupportPath", "explain", "reasons", "support_paths", "trace", "unit_label",
+]  # fmt: skip
 
 SCHEMA_VERSION = 1
 _SHOWN_PATHS = 12
+_OPENING = 32  # characters of a sentence that tell apart two steps of one section
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,15 @@ class SupportPath:
     verdict: str
     reason: str
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each step is called: title and section, and how its sentence opens where they are the same."""
+        names = [unit_label(unit) for unit in self.units]
+        return tuple(
+            name if names.count(name) == 1 else f"{name} “{_short(sentence, _OPENING)}”"
+            for name, sentence in zip(names, self.sentences, strict=True)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
         return {
@@ -85,6 +97,14 @@ class SupportPath:
             "alignment": self.alignment,
             "edges": [edge.to_dict() for edge in self.edges], "verdict": self.verdict, "reason": self.reason,
         }  # fmt: skip
+
+
+def unit_label(unit: Candidate) -> str:
+    """Return what a person calls a unit: its document's title and its section, or its id."""
+    path = unit.metadata.get("section_path")
+    last = str(path[-1]) if isinstance(path, list | tuple) and path else unit.metadata.get("section")
+    parts = dict.fromkeys(" ".join(part.split()) for part in (unit.title, last) if isinstance(part, str))
+    return " › ".join(part for part in parts if part) or unit.id
 
 
 def edge_between(evidence: Evidence, i: int, j: int) -> Edge:
@@ -213,7 +233,7 @@ def explain(promotion: Promotion) -> str:
     for number, place in enumerate(promotion.context_places, 1):
         unit = promotion.candidates[place]
         role = "core" if place in core else "fill"
-        title = f"{unit.title}: " if unit.title else ""
+        title = f"{unit_label(unit)}: " if unit.title else ""
         lines.append(f"[{number}] {role} {scores[place]:.2f}  (was {place + 1})  {title}{_short(unit.text)}")
         lines += [f"      {why}" for why in reasons(evidence, place_of[place], promotion)]
     paths = promotion.paths
@@ -245,13 +265,11 @@ def _notes(evidence: Evidence) -> list[str]:
 
 
 def _path_line(path: SupportPath) -> str:
-    steps = [path.units[0].title or path.units[0].id]
-    for edge, unit in zip(path.edges, path.units[1:], strict=True):
+    first, *others = path.labels
+    steps = [first]
+    for edge, label in zip(path.edges, others, strict=True):
         via = ", ".join(edge.trig[:2]) or edge.kind
-        steps.append(
-            f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ "
-            f"{unit.title or unit.id}"
-        )
+        steps.append(f"–[{via}; spec {edge.spec:.2f} hub {edge.hub:.2f} noise {edge.noise:.2f}]→ {label}")
     return f"#{path.rank} {path.score:+.2f}  {' '.join(steps)}  ({path.reason})"
 
 
@@ -282,7 +300,7 @@ def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
             via = ", ".join(edge.trig[:3]) or edge.kind
             other = reading.candidates[int(reading.unit[others[int(b)]])]
             reasons.append(
-                f"linked to {other.title or other.id} by {edge.kind}: {via} "
+                f"linked to {unit_label(other)} by {edge.kind}: {via} "
                 f"(spec {edge.spec:.2f}, hub {edge.hub:.2f})"
             )
     return reasons or ["fills the budget: no link or question word speaks for it"]

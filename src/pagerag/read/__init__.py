@@ -88,12 +88,13 @@ def _smollm2(settings: Settings) -> Reader:
     )
 
 
-def _extractive(settings: Settings) -> Reader:  # noqa: ARG001
+def _extractive(settings: Settings) -> Reader:
     from pagerag._extras import need
     from pagerag.read.extractive import extractive_reader
 
     need("pagerag_models", "pagerag-models", "models", "the extractive reader")
-    return extractive_reader()
+    least = settings.read.least_confidence
+    return extractive_reader() if least < 0 else extractive_reader(least_confidence=least)
 
 
 _MADE: dict[str, Callable[[Settings], Reader]] = {

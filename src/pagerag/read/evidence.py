@@ -10,6 +10,7 @@ from dataclasses import replace
 from pagerag.protocols import ContextPreference
 from pagerag.read.base import AtOnceReader, bounded
 from pagerag.text import Analyzer, read_question, tokenize
+from pagerag.text.terms import encoded_text, terms, terms_of
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Citation, State
 
@@ -25,9 +26,9 @@ class EvidenceReader(AtOnceReader):
     """Quote the best sentences of each unit, with its number: one, or two where the second is as good.
 
     A unit of one sentence is quoted whole. From a longer unit come the sentences that share most with
-    the question and with the other units, rare words counting more. With state ``insufficient`` it
-    abstains and cites the nearest sentences. Deterministic; never calls a model. Of a unit its first 60,000
-    characters are read, of a context 300,000.
+    the question and with the other units, rare words counting more. It abstains, and cites the nearest
+    sentences, with state ``insufficient`` and when no unit has a single word of the question ("?" has none).
+    Deterministic; never calls a model. Of a unit its first 60,000 characters are read, of a context 300,000.
     """
 
     name = "evidence"
@@ -42,10 +43,17 @@ class EvidenceReader(AtOnceReader):
             )
             for start, end in spans
         )
-        if state == "insufficient" or not citations:
+        if state == "insufficient" or not citations or not _touched(question, context):
             return Answer("", citations, abstained=True, reader=self.name)
         text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
         return Answer(text, citations, reader=self.name, quotes=True)
+
+
+def _touched(question: str, context: Sequence[Candidate]) -> bool:
+    """Return whether a unit's title or text has a telling word of the question, plurals aside."""
+    asked = set(terms_of(list(tokenize(question))))
+    read = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
+    return any(not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
@@ -54,6 +62,12 @@ def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
         replace(unit, text=" ".join(unit.text[start:end] for start, end in spans)) if spans else unit
         for unit, spans in zip(context, _best_sentences(question, context), strict=True)
     ]
+
+
+def _headings(unit: Candidate) -> list[str]:
+    """Return the title and the section headings of a unit, which often stand in its text as well."""
+    path = unit.metadata.get("section_path")
+    return [unit.title or "", *(map(str, path) if isinstance(path, list | tuple) else ())]
 
 
 def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tuple[int, int]]]:
@@ -82,11 +96,11 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
             score += 2 * rare * bool(cues & asked.relations)
             score += rare * bool(flags & _FLAG_OF.get(asked.answer, 0))
             scores.append(score)
-        heading = fold(unit.title or "")
+        headings = {fold(name).strip(" .") for name in _headings(unit)}
         telling = [
             place
             for place, (start, end) in enumerate(analysis.spans)
-            if fold(unit.text[start:end]).strip(" .") != heading
+            if fold(unit.text[start:end]).strip(" .") not in headings
         ] or list(range(len(scores)))
         order = sorted(telling, key=lambda place: (-scores[place], place))[:2]
         if len(order) == 2 and scores[order[1]] < _AS_GOOD * scores[order[0]]:

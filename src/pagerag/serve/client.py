@@ -60,6 +60,8 @@ class Asked:
     citations: tuple[Cited, ...]
     context: tuple[Mapping[str, Any], ...]
     core: tuple[str, ...]
+    verdict: str
+    missing: tuple[str, ...]
     raw: Mapping[str, Any]
 
 
@@ -126,6 +128,8 @@ class _Calls:
             ),
             context=tuple(body["context"]),
             core=tuple(body["core"]),
+            verdict=body.get("verdict", ""),
+            missing=tuple(body.get("missing", ())),
             raw=body,
         )
 

@@ -133,6 +133,8 @@ class AskResponse(BaseModel):
     statement: str
     state: State
     sufficiency: float
+    verdict: str = Field(description="What the evidence speaks of and what is missing, in one line.")
+    missing: list[str] = Field(description="Phrases of the question that the evidence does not speak of.")
     citations: list[dict[str, Any]]
     context: list[dict[str, Any]]
     core: list[str]

@@ -85,6 +85,8 @@ class Answered(BaseModel):
     statement: str = Field(description="The answer with its doubts, to be shown as it is.")
     state: str
     sufficiency: float
+    verdict: str = Field(description="What the evidence speaks of and what is missing, in one line.")
+    missing: list[str]
     sources: list[Source]
     passages: list[Selected]
 
@@ -147,6 +149,8 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
             statement=result.statement,
             state=result.state,
             sufficiency=float(result.promotion.sufficiency),
+            verdict=result.verdict.words,
+            missing=list(result.missing),
             sources=sources,
             passages=chosen.passages,
         )

@@ -19,7 +19,7 @@ const pagerag = (() => {
   const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : Number(value).toFixed(digits));
   const clip = (text, most) => (text.length <= most ? text : text.slice(0, most - 1).trimEnd() + "…");
   const body = (unit) => unit.text.slice(unit.skip || 0);
-  const name = (unit) => unit.title || clip(body(unit), 60);
+  const name = (unit) => unit.label || unit.title || clip(body(unit), 60);
   const VERDICTS = {
     kept: "kept", patience: "kept on trial", rejected: "rejected", redundant: "rejected", noisy: "rejected",
     "no room": "no room", reverted: "taken back", fill: "fills the budget",
@@ -220,7 +220,7 @@ const pagerag = (() => {
       const parts = worth(path);
       const said = parts.map(([label, , , value]) => `${label} ${fixed(value)}`).join(", ");
       const bar = h("div", { class: "bar", role: "img", "aria-label": said, title: said }, parts.map(([, kind, size]) => width(h("i", { class: kind }), 100 * size / widest)));
-      const hops = path.units.map((id, n) => [n ? [" ", h("span", { class: "hop" }, clip(path.edges[n - 1].trig.slice(0, 2).join(", ") || path.edges[n - 1].kind, 36)), " "] : null, units.has(id) ? name(units.get(id)) : id]);
+      const hops = path.units.map((id, n) => [n ? [" ", h("span", { class: "hop" }, clip(path.edges[n - 1].trig.slice(0, 2).join(", ") || path.edges[n - 1].kind, 36)), " "] : null, units.has(id) && units.get(id).title && path.labels ? path.labels[n] : units.has(id) ? name(units.get(id)) : id]);
       return h("tr", { class: path.verdict === "kept" ? "kept" : "rejected" },
         h("td", { class: "num" }, `${path.rank}.`), h("td", { class: "num" }, fixed(path.score)), h("td", {}, bar), h("td", {}, hops),
         h("td", {}, h("b", {}, path.verdict === "kept" ? "kept: " : "rejected: "), path.reason));

@@ -1,0 +1,223 @@
+"""What of a question the evidence speaks of, and what it does not, in the question's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagerag.promotion import Promotion
+from pagerag.text import read_question
+from pagerag.text.lexicon import ANSWER_WORDS, STOP_WORDS
+from pagerag.text.terms import terms, terms_of
+from pagerag.text.tokens import all_words
+from pagerag.units import Answer, Candidate
+
+__all__ = ["Coverage", "coverage", "covered_words", "listed"]
+
+_WH = frozenset("who whom whose what which when where why how".split())
+_ALONE = frozenset("who whom when where why".split())  # ask for something without a noun
+_MEASURES = frozenset("many much long old far large big often tall high deep hot heavy wide soon".split())
+_LIGHT = STOP_WORDS | frozenset(
+    "may might must shall need needs want get gets got take takes took come comes came go goes went make "
+    "makes made use uses used give gives gave tell say says said put let know find one ones vs please "
+    "exactly usually actually total recommend recommended suggest suggests kind sort type name called "
+    "happen happens happened".split()
+)
+"""Words that hold a question together: evidence need not repeat them, and none of them is reported."""
+_JOINING = frozenset("of the a an s in on at for with to by from".split())
+_GAP = 2  # joining words in a row inside a phrase: "serving of the lasagna"
+_MOST_WORDS = 7
+_LONGEST = 60_000  # characters of a unit that are looked at, as readers do
+_WORD = re.compile(r"[^\W_]+")
+_KIND = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
+_FLAG = {"date": 2, "number": 4}  # bits of an analysis: holds a year, holds a number
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Phrases of the question, in its order: those the evidence speaks of, and those it does not."""
+
+    covered: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Word:
+    """A word of the question: where it stands, whether it names something, whether evidence has it."""
+
+    start: int
+    end: int
+    folded: str
+    telling: bool
+    there: bool
+
+
+def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
+    """Return which phrases of the question the core has, with the units that ``answer`` cites.
+
+    What is asked ("who", "how many calories") counts as missing when the reader was silent, and in a question
+    that asks several things when the evidence holds nothing of its kind.
+    """
+    units = _units(promotion, answer)
+    question = promotion.question
+    words = _words(question, _has(promotion, units))
+    asked = _asked(words)
+    silent = answer is not None and not answer.text
+    lacking: list[tuple[int, int]] = []
+    for first, last in asked:
+        held = _holds_kind(promotion, units, [word.folded for word in words[first : last + 1]])
+        if silent if len(asked) == 1 else not held:
+            lacking.append((first, last))
+        elif held and words[last].folded in _KIND:  # any place answers "which city", whatever it is called
+            words[last].there = True
+    heads = {last if last > first else last + 1: first for first, last in asked}
+    taken = {place for first, last in lacking for place in range(first, last + 1)}
+    runs = _runs(words, question, False, taken, heads)
+    begun = {first for first, _ in runs}
+    # "who" alone tells less than what else is missing, and nothing beside "who invented".
+    lacking = [
+        (first, last)
+        for first, last in lacking
+        if last > first or not runs or (len(asked) > 1 and first not in begun)
+    ]
+    missing = sorted([*lacking, *runs])
+    outside = taken | {place for first, last in missing for place in range(first, last + 1)}
+    return Coverage(
+        tuple(_text(words, question, run) for run in _runs(words, question, True, outside, {})),
+        tuple(_text(words, question, run) for run in missing),
+    )
+
+
+def _words(question: str, has: Collection[str]) -> list[_Word]:
+    """Return the question's words; those of a name are there when all of them are: half a name is none."""
+    words = []
+    for found in _WORD.finditer(question):
+        pieces = all_words(found[0])  # several in scripts that write no spaces
+        folded = " ".join(pieces)
+        there = 2 * sum(piece in has for piece in pieces) > len(pieces)
+        if pieces:
+            words.append(_Word(found.start(), found.end(), folded, folded not in _LIGHT, there))
+    for name in read_question(question).surfaces:
+        start = question.find(name)
+        inside = [word for word in words if start <= word.start < start + len(name)] if start >= 0 else []
+        if any(word.telling and not word.there for word in inside):
+            for word in inside:
+                word.there = False
+    return words
+
+
+def covered_words(promotion: Promotion, nodes: list[int]) -> set[str]:
+    """Return the question's words that these sentences have, inflected forms included."""
+    reading = promotion.evidence.reading
+    tokens = list(dict.fromkeys(reading.question.tokens))
+    if not nodes:
+        return set()
+    has = np.logical_or.reduce(reading.query_stem[nodes], axis=0).tolist()
+    return {token for token, there in zip(tokens, has, strict=True) if there}
+
+
+def listed(phrases: Sequence[str], joiner: str = "and", most: int = 3) -> str:
+    """Return phrases in quotation marks as a person lists them."""
+    shown = [f"“{phrase}”" for phrase in phrases[:most]]
+    if len(phrases) > most:
+        return f"{', '.join(shown)} {joiner} {len(phrases) - most} more"
+    return f"{', '.join(shown[:-1])} {joiner} {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
+def _units(promotion: Promotion, answer: Answer | None) -> list[int]:
+    """Return the places in the pool of the core and of what the answer cites."""
+    cited = {citation.candidate_id for citation in answer.citations} if answer and answer.text else set()
+    places = set(promotion.core_places) | {
+        place for place in promotion.context_places if promotion.candidates[place].id in cited
+    }
+    return sorted(places)
+
+
+def _nodes(promotion: Promotion, places: Collection[int]) -> list[int]:
+    inner = {place: i for i, place in enumerate(promotion.order)}
+    return promotion.evidence.nodes_of({inner[place] for place in places})
+
+
+def _has(promotion: Promotion, places: Sequence[int]) -> set[str]:
+    """Return the words of the question that the units' texts, titles or sections have."""
+    found = covered_words(promotion, _nodes(promotion, places))
+    said = {term for place in places for term in terms(_all_text(promotion.candidates[place]))}
+    tokens = read_question(promotion.question).tokens
+    return found | {token for token in tokens if not said.isdisjoint(terms_of([token]))}
+
+
+def _all_text(unit: Candidate) -> str:
+    path = unit.metadata.get("section_path")
+    section = " ".join(map(str, path)) if isinstance(path, list | tuple) else ""
+    return f"{unit.title or ''} {section} {unit.text[:_LONGEST]}"
+
+
+def _asked(words: Sequence[_Word]) -> list[tuple[int, int]]:
+    """Return the first and the last word of each phrase that asks: "who", "how many calories", "which city".
+
+    A wh-word in the middle of a clause ("the dish which …") asks nothing: it must open the question, stand
+    after a preposition, "and" or a comma, or be the question's only one.
+    """
+    found = []
+    places = [place for place, word in enumerate(words) if word.folded in _WH]
+    for place in places:
+        before = words[place - 1].folded if place else ""
+        if place and len(places) > 1 and before not in {"and", "or", "in", "at", "on", "for", "from", "of"}:
+            continue
+        last = place
+        follows = [word.folded for word in words[place + 1 : place + 4]]
+        if words[place].folded == "how" and follows and follows[0] in _MEASURES:
+            last = place + 1
+            if follows[0] in {"many", "much"} and len(follows) > 1 and follows[1] not in _LIGHT:
+                last = place + 2
+        elif words[place].folded in {"what", "which", "whose"}:
+            last = place + _nouns(words[place + 1 : place + 5])
+        if last > place or words[place].folded in _ALONE:
+            found.append((place, last))
+    return found
+
+
+def _nouns(after: Sequence[_Word]) -> int:
+    """Return how many words after "which" belong to it: up to three before a light word, else one."""
+    count = next((place for place, word in enumerate(after) if not word.telling), len(after))
+    return count if count <= 3 else 1
+
+
+def _holds_kind(promotion: Promotion, places: Sequence[int], part: Sequence[str]) -> bool:
+    """Return whether the units hold something of the kind that a phrase asks for; unknown kinds are held."""
+    kind = next((_KIND[word] for word in part if word in _KIND), None)
+    nodes = _nodes(promotion, places)
+    reading = promotion.evidence.reading
+    if kind in _FLAG:
+        return bool((np.asarray(reading.flags)[nodes] & _FLAG[kind]).any())
+    if kind in {"person", "place"}:
+        return bool((np.asarray(reading.named)[nodes] > 0).any())
+    return True
+
+
+def _runs(
+    words: Sequence[_Word], question: str, there: bool, taken: set[int], heads: dict[int, int]
+) -> list[tuple[int, int]]:
+    """Return runs of telling words that are there, or not, with few light words and no sign between them."""
+    found: list[tuple[int, int]] = []
+    for place, word in enumerate(words):
+        if not word.telling or word.folded in _MEASURES or word.there != there or place in taken:
+            continue
+        if found:
+            first, last = found[-1]
+            between = words[last + 1 : place]
+            plain = not re.search(r"[^\w\s'’-]", question[words[last].end : word.start])
+            inside = all(one.folded in _JOINING for one in between)
+            if plain and inside and len(between) <= _GAP and place - first < _MOST_WORDS:
+                found[-1] = (first, place)
+                continue
+        found.append((heads.get(place, place), place))
+    return found
+
+
+def _text(words: Sequence[_Word], question: str, run: tuple[int, int]) -> str:
+    text = " ".join(question[words[run[0]].start : words[run[1]].end].split())
+    return text[:1].lower() + text[1:] if words[run[0]].folded in _WH else text
