@@ -57,7 +57,7 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
-_BETWEEN = re.compile(r"(?<=\S)[\s,]+(?=[A-Za-z][A-Za-z0-9+.\-]*://)")
+_BETWEEN = re.compile(r"(?<=[^\s,])[\s,]++(?=[A-Za-z][A-Za-z0-9+.\-]*://)")
 
 
 def shown_url(url: str) -> str:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 EXACT_BELOW = 5_000
 """From this many units on, ``optimize`` builds the HNSW index; below, every vector is compared."""
 
-_BETWEEN = re.compile(r"[\s,]+(?=postgres(?:ql)?://)")
+_BETWEEN = re.compile(r"(?<![\s,])[\s,]++(?=postgres(?:ql)?://)")
 _IDENTITY = "SELECT schema, encoder, dimension, analysis, identity, shard, shards FROM corpus"
 _MIGRATION_LOCK = 0x50524147  # an advisory lock's number: one migrates at a time
 
