@@ -89,17 +89,20 @@ def test_an_empty_question_is_an_error(reader, context) -> None:
         reader.read("  ", context)
 
 
-def test_doubt_is_kept_back_when_the_evidence_is_insufficient(reader, context) -> None:
-    sure = reader.read("Where was Hans Zimmer born?", context, state="insufficient")
-    assert sure.text == "Frankfurt"
-    assert sure.confidence >= 0.5
+def test_the_state_of_the_evidence_is_part_of_the_confidence(reader, context) -> None:
     from pagerag.read.extractive import extractive_reader
 
     bold = extractive_reader(threads=1, none_threshold=1, least_confidence=0.01)
+    enough, doubtful, lacking = (
+        bold.read("Where was Hans Zimmer born?", context, state=state)
+        for state in ("enough", "ambiguous", "insufficient")
+    )
+    assert enough.text == doubtful.text == lacking.text == "Frankfurt"
+    assert enough.confidence > doubtful.confidence > lacking.confidence
     guess = bold.read("Who painted Guernica?", context)
     assert guess.text
     assert guess.confidence < 0.5
-    assert bold.read("Who painted Guernica?", context, state="insufficient").abstained
+    assert reader.read("Where was Hans Zimmer born?", context, state="insufficient").abstained
     assert extractive_reader(threads=1, none_threshold=1).read("Who painted Guernica?", context).abstained
 
 

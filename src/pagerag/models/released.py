@@ -14,9 +14,9 @@ __all__ = ["RELEASED"]
 
 RELEASED: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "90ea498c08e7de46d8812c49e25d7aec7d525d3a81caa26b67b306e97a45b7d4",
-        "reader.onnx": "3013dd3b2889a716cfd6808f1fc5d17f20868c41d209f96ec6fe2566f5e45f41",
-        "support.onnx": "1a35eed087aacccae91444bcc71e82f4b317445fc9e331b53a0c5aa8a7aa71de",
+        "manifest.json": "55a8f2ae2fed3820bed8f934a184cf30d5f32f13a6a41f1a7011bd9d416db578",
+        "reader.onnx": "9c87c23f730fa955dea5fa5840b7cec37d1d1381f7d214d1b5379653974e9cb4",
+        "support.onnx": "771a4aec76e1d54f5db50e051739e305f5574f3db9e73959375c54eb1d4abee1",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     }
 )

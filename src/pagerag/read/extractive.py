@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.errors import InputError
+from pagerag.errors import InputError, WeightsError
 from pagerag.models.blocks import block_starts, clean_span, token_blocks
 from pagerag.models.decode import (
     KINDS,
@@ -25,7 +25,9 @@ from pagerag.models.files import Model
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.protocols import ContextPreference
 from pagerag.read.base import AtOnceReader, bounded
+from pagerag.read.compose import SIGNS, Composed, Span, Window, compose, together
 from pagerag.read.dates import compare
+from pagerag.text.sub_questions import sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["ExtractiveReader", "extractive_reader"]
@@ -40,16 +42,11 @@ SPANS = 24
 COMPARED = 0.95
 """Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
 LEAST_CONFIDENCE = 0.5
-"""Confidence below which an answer is kept back: it is more likely wrong than right.
+"""Confidence below which an answer is kept back: a wrong answer costs more than none.
 
-Of the answers to held-out document questions of the train files, 45 of 100 are right above 0.5 and 64 above
-0.7 (73 where the context holds gold); the pools of Natural Questions keep 44 and 25 of their 51 points of
-answer F1 (``python -m pagerag_lab.training.thresholds``). So 0.7 is asked only of doubtful evidence.
+What other values cost and save is printed by ``python -m pagerag_lab.training.confidence``; the table is in
+docs/models.md.
 """
-SURE = 0.35
-"""Confidence that is asked for where promotion found the evidence to be enough."""
-DOUBT = 0.7
-"""Confidence below which an answer is kept back when promotion found the evidence insufficient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +56,6 @@ class _Piece:
     unit: int
     offsets: list[tuple[int, int]]
     blocks: list[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    """A candidate answer of one window."""
-
-    text: str
-    raw: float
-    none: float
-    citations: tuple[Citation, ...]
 
 
 class ExtractiveReader(AtOnceReader):
@@ -88,7 +75,7 @@ class ExtractiveReader(AtOnceReader):
     """
 
     name = "extractive"
-    prefers: ContextPreference = "context"
+    prefers: ContextPreference = "core"
 
     def __init__(
         self,
@@ -101,7 +88,13 @@ class ExtractiveReader(AtOnceReader):
     ) -> None:
         self._model = Model("reader", folder=Path(folder) if folder else None, threads=threads)
         facts = self._model.facts["calibration"]
-        self._slope, self._offset = float(facts["slope"]), float(facts["offset"])
+        try:
+            self._offset = float(facts["offset"])
+            self._weights = {name: float(facts["weights"][name]) for name in SIGNS}
+        except (KeyError, TypeError, ValueError) as error:
+            raise WeightsError(
+                f"the reader's calibration is of another version ({error}); install pagerag-models again"
+            ) from error
         fitted = float(facts["none_threshold"]) if least_confidence > 0 else 1.0
         given = fitted if none_threshold is None else none_threshold
         for name, value in (("none_threshold", given), ("least_confidence", least_confidence)):
@@ -129,22 +122,41 @@ class ExtractiveReader(AtOnceReader):
             cited = tuple(_cite(context, unit, None) for unit in decided.units)
             usage = {"tokens": 0, "seconds": time.perf_counter() - began}
             return Answer(decided.option, cited, COMPARED, reader=self.name, usage=usage, raw=decided.option)
-        guesses, tokens = self._guesses(question, context)
+        found, tokens = self.find(question, context)
         usage = {"tokens": tokens, "seconds": time.perf_counter() - began}
-        if not guesses:
+        if found is None:
             return Answer("", (), 1.0, abstained=True, reader=self.name, usage=usage)
-        best = max(guesses, key=lambda guess: guess.raw)
-        none = min(guess.none for guess in guesses)
-        confidence = float(sigmoid(np.array(self._slope * best.raw + self._offset)))
-        # One judgement: what promotion says of the evidence decides how sure the reader must be.
-        least = {"enough": min(SURE, self.least_confidence), "insufficient": DOUBT}
-        doubtful = confidence < least.get(state, self.least_confidence)
-        if not best.text or doubtful or none > self.none_threshold:
-            return Answer("", (), none, abstained=True, reader=self.name, usage=usage, raw=best.text)
-        return Answer(best.text, best.citations, confidence, reader=self.name, usage=usage, raw=best.text)
+        confidence = self._confidence(found, state)
+        doubtful = confidence < self.least_confidence
+        if not found.text or doubtful or found.none > self.none_threshold:
+            return Answer("", (), found.none, abstained=True, reader=self.name, usage=usage, raw=found.text)
+        return Answer(found.text, found.citations, confidence, reader=self.name, usage=usage, raw=found.text)
 
-    def _guesses(self, question: str, context: Sequence[Candidate]) -> tuple[list[_Guess], int]:
-        """One guess per window, and how many tokens were read."""
+    def find(self, question: str, context: Sequence[Candidate]) -> tuple[Composed | None, int]:
+        """Return the best answer with what its confidence is read from, and how many tokens were read.
+
+        A text that asks several questions is read once for each: one span seldom holds two answers.
+        """
+        parts: list[Composed] = []
+        tokens = 0
+        for asked in sub_questions(question):
+            seen, count = self.windows(asked, context)
+            tokens += count
+            part = compose(asked, seen)
+            if part is None:
+                return None, tokens
+            parts.append(part)
+        return (parts[0] if len(parts) == 1 else together(parts)), tokens
+
+    def _confidence(self, found: Composed, state: State) -> float:
+        """Return P(right) = sigmoid(offset + Σ weight · sign), fitted on questions that were held out."""
+        signs = found.signs()
+        signs |= {"enough": float(state == "enough"), "lacking": float(state == "insufficient")}
+        total = self._offset + sum(weight * signs[name] for name, weight in self._weights.items())
+        return float(sigmoid(np.array(total)))
+
+    def windows(self, question: str, context: Sequence[Candidate]) -> tuple[list[Window], int]:
+        """Return what the network says of each window, and how many tokens were read."""
         texts = [question[:LONGEST_UNIT], *(u.title or "" for u in context), *(u.text for u in context)]
         encoded = self._model.tokens(texts)
         asked = encoded[0][0][:QUESTION_CAP]
@@ -161,15 +173,15 @@ class ExtractiveReader(AtOnceReader):
                 units.append(TokenUnit(unit.document, place, title, ids[start : start + PIECE]))
                 there = offsets[start : start + PIECE]
                 pieces.append(_Piece(number, there, token_blocks(begins, there)))
-        guesses, total = [], 0
+        found, total = [], 0
         for window in windows(asked, units):
             packed = pack(asked, units, window)
             total += len(packed.ids)
             tokens, kinds = self._model(packed.ids, packed.types)
-            guesses.append(self._guess(tokens, kinds, packed, pieces, context, titles))
-        return guesses, total
+            found.append(self._window(tokens, kinds, packed, pieces, context, titles))
+        return found, total
 
-    def _guess(
+    def _window(
         self,
         tokens: NDArray[np.float32],
         kinds: NDArray[np.float32],
@@ -177,14 +189,8 @@ class ExtractiveReader(AtOnceReader):
         pieces: Sequence[_Piece],
         context: Sequence[Candidate],
         titles: Sequence[tuple[list[int], list[tuple[int, int]]]],
-    ) -> _Guess:
-        log_kinds = log_softmax(kinds)
-        none = float(np.exp(log_kinds[KINDS.index("none")]))
+    ) -> Window:
         logits = unit_logits(tokens, UNIT_CHANNELS["support"], packed.markers, packed.spans)
-        kind = int(np.argmax(kinds[:3]))
-        if kind:
-            cited = _supporting(logits, packed, pieces, context)
-            return _Guess(KINDS[kind], float(log_kinds[kind]), none, cited)
         question = np.array(packed.types) == 0
         start, end = (
             log_softmax(np.where(question, np.float32(-1e4), tokens[:, SPAN_CHANNELS[name]]))
@@ -195,7 +201,7 @@ class ExtractiveReader(AtOnceReader):
         # Training counted every place of the answer as right, so the places of one text share its
         # probability: they are added up before the best text is taken.
         total: dict[str, float] = {}
-        best: dict[str, tuple[str, tuple[Citation, ...]]] = {}
+        best: dict[str, tuple[str, float, Citation]] = {}
         seen: set[tuple[int, int]] = set()
         for score, first, last, place in best_spans(
             start, end, [bounds for bounds, _ in segments], longest=self.longest, count=SPANS
@@ -210,7 +216,7 @@ class ExtractiveReader(AtOnceReader):
                 text, cut = _cut(
                     context[piece.unit].text, piece.offsets[first - low][0], piece.offsets[last - low][1]
                 )
-                cited = (_cite(context, piece.unit, cut),)
+                support, cited = float(logits[segment]), _cite(context, piece.unit, cut)
             else:
                 title = packed.titles[segment - count]
                 owner = max((i for i in range(count) if packed.titles[i] == title), key=lambda i: logits[i])
@@ -219,16 +225,19 @@ class ExtractiveReader(AtOnceReader):
                 text, _ = _cut(
                     context[number].title or "", offsets[first - title[0]][0], offsets[last - title[0]][1]
                 )
-                cited = (_cite(context, number, None, text),)
+                support, cited = float(logits[owner]), _cite(context, number, None, text)
             key = " ".join(text.lower().split())
-            total[key] = total.get(key, 0.0) + float(np.exp(score))
-            best.setdefault(key, (text, cited))
-        total.pop("", None)
-        if not total:
-            return _Guess("", float(log_kinds[0]), none, ())
-        key = max(total, key=lambda name: total[name])
-        raw = float(log_kinds[0] + np.log(max(total[key], 1e-30)))
-        return _Guess(best[key][0], raw, none, best[key][1])
+            if key:
+                total[key] = total.get(key, 0.0) + float(np.exp(score))
+                best.setdefault(key, (text, support, cited))
+        spans = [Span(best[key][0], p, *best[key][1:]) for key, p in total.items()]
+        spans.sort(key=lambda span: -span.p)
+        return Window(
+            dict(zip(KINDS, log_softmax(kinds).tolist(), strict=True)),
+            tuple(spans),
+            _supporting(logits, packed, pieces, context),
+            float(logits.max(initial=-20.0)),
+        )
 
 
 def _starts(length: int) -> range:

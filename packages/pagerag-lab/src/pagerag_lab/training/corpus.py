@@ -23,6 +23,7 @@ from pagerag_lab.training.columns import Table, ragged, read_columns, split, wri
 from pagerag_lab.training.dated import dated
 from pagerag_lab.training.examples import Example, load_multihop, load_pools, load_reading, load_wide
 from pagerag_lab.training.exclusion import Exclusion
+from pagerag_lab.training.joined import joined
 from pagerag_lab.training.spans import Place
 
 __all__ = ["Corpus", "Recipe", "Row", "build", "fold_of", "load", "tokenizer_at"]
@@ -40,6 +41,8 @@ class Recipe:
     bridge: int = 30000
     dated: int = 0
     units: int = 20
+    joined: bool = False
+    """Whether pairs of questions are joined into one."""
     seed: int = 17
     wide: bool = True
 
@@ -198,11 +201,14 @@ def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe, pools: Path | None, 
         *dated([x for x in multihop if x.source != "musique"], recipe.dated, seed),
     ]
     kept = [*multihop, *reading, *wide, *(_trim(x, recipe.units) for x in exclusion.keep(made))]
+    found = list(load_pools(pools)) if pools else []
+    if recipe.joined:
+        found += joined([x for x in found if x.source and not exclusion.touches(x)], seed)
     writer = _Writer()
     groups = {
         "rows": [writer.row(x) for x in kept],
         "whole": [writer.row(x) for x in whole],
-        "pools": [writer.row(*_seen(x, exclusion)) for x in (load_pools(pools) if pools else ())],
+        "pools": [writer.row(*_seen(x, exclusion)) for x in found],
     }
     counts = Counter(row["source"] or "predicted" for name in ("rows", "pools") for row in groups[name])
     excluded = {k: len(v) for k, v in sorted(exclusion.dropped.items())}

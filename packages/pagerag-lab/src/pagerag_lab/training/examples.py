@@ -17,8 +17,8 @@ from typing import Any
 
 from pagerag.text import split_sentences
 from pagerag_lab.datasets.records import read_values
+from pagerag_lab.pools.restated import RESTATED
 from pagerag_lab.training.spans import Place, said, spots
-from pagerag_lab.tune.restated import RESTATED
 
 __all__ = [
     "BEARING_UNKNOWN",

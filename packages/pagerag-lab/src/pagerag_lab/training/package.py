@@ -51,7 +51,8 @@ def _support(chosen: Setting) -> dict[str, Any]:
 
 def _reader(chosen: Setting, folder: Path) -> dict[str, Any]:
     fitted = json.loads((folder / "calibration.json").read_text(encoding="utf-8"))
-    told = {k: fitted[k] for k in ("slope", "offset", "none_threshold")}
+    sure = json.loads((folder / "confidence.json").read_text(encoding="utf-8"))
+    told = {"weights": sure["weights"], "offset": sure["offset"], "none_threshold": fitted["none_threshold"]}
     return {"calibration": told, "layers": chosen.plan.layers}
 
 

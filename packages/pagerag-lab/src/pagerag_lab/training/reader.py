@@ -38,7 +38,11 @@ def _calibrate(network: Network, task: Task, fold: int, path: Path) -> None:
     tokenizer = tokenizer_at(task.base / "tokenizer.json")
     figures = score.answers(network, corpus, rows, tokenizer, device)
     log(json.dumps({"held out": figures}))
-    pools = [r for r in corpus.pools if r.source and fold_of(r.base, task.chosen.folds) == fold]
+    pools = [
+        r
+        for r in corpus.pools
+        if r.source and not r.source.endswith("_joined") and fold_of(r.base, task.chosen.folds) == fold
+    ]
     points = calibration.points(network, corpus, pools, tokenizer, device)
     by_source = defaultdict(list)
     for point in points:

@@ -41,8 +41,8 @@ from pagerag.units import Candidate
 from pagerag_lab.datasets.document_sets import corpus_folders, read_document_questions, unpack
 from pagerag_lab.datasets.records import read_values
 from pagerag_lab.metrics.quotes import ContextText, fact_found
+from pagerag_lab.pools.restated import with_restatement
 from pagerag_lab.tune.pools import labelled_pools
-from pagerag_lab.tune.restated import with_restatement
 
 __all__ = ["main"]
 

@@ -1,0 +1,178 @@
+"""Fit what the reader's confidence is read from, on train questions that its network had not seen.
+
+    python -m pagerag_lab.training.confidence --run RUNS/reader --pools POOLS --data DATA
+
+Reads ``fold0.onnx`` of a training run (the network that held fold 0 out) and the pools of that fold: each is
+promoted and read as ``pagerag ask`` would, and a logistic regression tells from the signs of an answer
+(``Composed.signs``) and from promotion's state whether it is right. Writes ``confidence.json``: weights,
+offset, and how coverage and right share go together on the questions over documents (cross-validated).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import shutil
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pagerag import Candidate, Promoter
+from pagerag._files import sha256_file, write_atomic
+from pagerag.models import support_encoder
+from pagerag.models.decode import sigmoid
+from pagerag.read.compose import SIGNS
+from pagerag.read.extractive import ExtractiveReader
+from pagerag.units import Mode
+from pagerag_lab.metrics.answers import score_answer
+from pagerag_lab.training.corpus import fold_of
+from pagerag_lab.training.examples import read_json, read_lines
+
+__all__ = ["fit", "main"]
+
+FOLDS, HELD = 5, 0
+MOST = {"documents": 600, "reading": 300, "benchmarks": 300}
+"""Pools of each file that are read."""
+DOCUMENTS_COUNT = 2.0
+"""How much a question over documents counts beside one of another file."""
+CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+Floats = NDArray[np.float64]
+
+
+def fit(signs: Floats, right: Floats, weight: Floats, penalty: float = 1.0) -> tuple[Floats, float]:
+    """Return the weights and the offset of a logistic regression with a penalty on the weights' squares."""
+    table = np.c_[signs, np.ones(len(signs))]
+    found = np.zeros(table.shape[1])
+    ridge = np.diag([penalty] * signs.shape[1] + [1e-6])
+    for _ in range(50):
+        p = sigmoid(table @ found)
+        gradient = table.T @ (weight * (p - right)) + ridge @ found
+        hessian = (table * (weight * p * (1 - p))[:, None]).T @ table + ridge
+        found = found - np.linalg.solve(hessian, gradient)
+    return found[:-1], float(found[-1])
+
+
+def pools(folder: Path, data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the held-out fold's pools with their answers, at most ``MOST`` of each file."""
+    answers: dict[str, list[str]] = {}
+    for name in ("hotpotqa", "2wikimultihopqa"):
+        answers |= {row["question"]: [row["answer"]] for row in read_json(data / name / "train.json")}
+    for row in read_lines(data / "musique/train.jsonl"):
+        answers[row["question"]] = [row["answer"], *row.get("answer_aliases", [])]
+    for name, most in MOST.items():
+        rows = []
+        with gzip.open(folder / f"{name}-train.jsonl.gz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                row["answer"] = row.get("answer") or answers.get(row["question"])
+                whole = name != "benchmarks" or row["unit"] == "sentence"
+                known = row["answer"] or row["kind"] == "unanswerable"
+                if whole and known and fold_of(row["base"], FOLDS) == HELD:
+                    rows.append(row)
+        rows = [row for row in rows if not row["id"].endswith("~stranger")]
+        rows.sort(key=lambda row: zlib.crc32(row["id"].encode()))
+        yield from ((name, row) for row in rows[:most])
+
+
+def is_right(row: dict[str, Any], text: str) -> bool:
+    """Tell whether an answer is accepted: by the question's pattern, or with half of the words right."""
+    if not row["answer"] or row["kind"] == "unanswerable":
+        return False
+    if row.get("answer_re"):
+        return re.search(row["answer_re"], text, re.IGNORECASE) is not None
+    return score_answer(text, row["answer"]).f1 >= 0.5
+
+
+def held_out_reader(run: Path) -> ExtractiveReader:
+    """Return a reader with the network that has not seen the held-out fold."""
+    folder = run / "held-out"
+    folder.mkdir(exist_ok=True)
+    import pagerag_models
+
+    shipped = Path(pagerag_models.__file__).parent
+    shutil.copyfile(run / "fold0.onnx", folder / "reader.onnx")
+    shutil.copyfile(shipped / "tokenizer.json", folder / "tokenizer.json")
+    manifest = json.loads((shipped / "manifest.json").read_text(encoding="utf-8"))
+    plain = {"weights": dict.fromkeys(SIGNS, 0.0), "offset": 0.0, "none_threshold": 0.5}
+    manifest["models"]["reader"]["calibration"] = plain
+    manifest["files"] = {
+        name: {"sha256": sha256_file(folder / name), "bytes": (folder / name).stat().st_size}
+        for name in ("reader.onnx", "tokenizer.json")
+    }
+    write_atomic(folder / "manifest.json", json.dumps(manifest))
+    return ExtractiveReader(folder=folder)
+
+
+def main() -> None:
+    """Read the held-out pools, fit, and write the file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--run", type=Path, required=True, help="folder with fold0.onnx")
+    parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    options = parser.parse_args()
+    reader, promoter = held_out_reader(options.run), Promoter(support=support_encoder())
+    signs, right, documents = [], [], []
+    for number, (name, row) in enumerate(pools(options.pools, options.data)):
+        units = [
+            Candidate(c["id"], c["text"], c["title"], c["source"], c["position"], c["score"])
+            for c in row["candidates"]
+        ]
+        mode: Mode = "sentence" if row["unit"] == "sentence" else "document"
+        promotion = promoter.promote(row["question"], units, mode=mode, k=5)
+        read = promotion.core or promotion.context
+        found, _ = reader.find(row["question"], read)
+        if found is None:
+            continue
+        told = found.signs()
+        told |= {"enough": promotion.state == "enough", "lacking": promotion.state == "insufficient"}
+        signs.append([float(told[sign]) for sign in SIGNS])
+        gold = bool({unit.id for unit in read} & set(row["gold"]))
+        right.append(float(gold and is_right(row, found.text)))
+        documents.append(name == "documents")
+        if number % 200 == 0:
+            print(f"{number} pools read", file=sys.stderr, flush=True)
+    result = summary(np.array(signs), np.array(right), np.array(documents))
+    write_atomic(options.run / "confidence.json", json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+
+
+def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return weights and offset, and the curve that cross-validation gives."""
+    weight = np.where(documents, DOCUMENTS_COUNT, 1.0)
+    weights, offset = fit(signs, right, weight)
+    held = np.arange(len(right)) % FOLDS
+    p = np.zeros(len(right))
+    for fold in range(FOLDS):
+        inside = held != fold
+        part, base = fit(signs[inside], right[inside], weight[inside])
+        p[~inside] = sigmoid(signs[~inside] @ part + base)
+    curve = []
+    for cut in CUTS:
+        kept = documents & (p >= cut)
+        other = ~documents & (p >= cut)
+        curve.append(
+            {
+                "least_confidence": cut,
+                "documents": {"answered": int(kept.sum()), "right": int(right[kept].sum())},
+                "others": {"answered": int(other.sum()), "right": int(right[other].sum())},
+            }
+        )
+    return {
+        "weights": dict(zip(SIGNS, weights.round(4).tolist(), strict=True)),
+        "offset": round(offset, 4),
+        "pools": {"documents": int(documents.sum()), "others": int((~documents).sum())},
+        "curve": curve,
+    }
+
+
+if __name__ == "__main__":
+    main()

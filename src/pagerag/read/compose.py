@@ -1,0 +1,127 @@
+"""Make the answer of what a network found: one span, several where several things are asked, yes or no."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pagerag.text.sub_questions import parts_asked
+from pagerag.units import Citation
+
+__all__ = ["SIGNS", "Composed", "Span", "Window", "compose", "together"]
+
+SIGNS = ("p", "support", "parts", "enough", "lacking")
+"""What confidence is read from: ``Composed.signs``, and promotion's state (lacking: insufficient)."""
+BESIDE = 0.15
+"""A further part is as probable as the best span times this, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words of the context that may be the answer, or a part of it.
+
+    ``p`` is the probability of this text among all spans, its places added up; ``support`` tells how well the
+    network thinks of the unit it stands in.
+    """
+
+    text: str
+    p: float
+    support: float
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the network says of one window: log probabilities of the kinds of answer, and the best spans."""
+
+    kinds: dict[str, float]
+    spans: tuple[Span, ...]
+    supporting: tuple[Citation, ...]
+    """The units that a yes or a no rests on."""
+    best_support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """An answer with what its confidence is read from."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    raw: float
+    """log P(kind) + log P(span), the spans of an answer in parts added up."""
+    none: float
+    """The probability that the context holds no answer, in the window that thinks least so."""
+    support: float
+    """How well the network thinks of the units that the answer stands in, as a logit."""
+    parts: int
+
+    def signs(self) -> dict[str, float]:
+        """Return what confidence is read from, each from 0 to 1."""
+        return {
+            "p": min(math.exp(min(self.raw, 0.0)), 1.0),
+            "support": 0.5 + 0.5 * math.tanh(0.5 * self.support),
+            "parts": float(self.parts > 1),
+        }
+
+
+def compose(question: str, windows: Sequence[Window]) -> Composed | None:
+    """Return the best answer of all windows, or nothing where there is none to read."""
+    if not windows:
+        return None
+    none = min(math.exp(window.kinds["none"]) for window in windows)
+    best = max(windows, key=_worth)
+    kind = max(("span", "yes", "no"), key=lambda name: best.kinds[name])
+    if kind != "span":
+        return Composed(kind, best.supporting, best.kinds[kind], none, best.best_support, 1)
+    # The spans of all windows, each as probable as its window is likely to hold the answer as a span.
+    spans = sorted(
+        ((math.exp(w.kinds["span"]) * span.p, span) for w in windows for span in w.spans),
+        key=lambda pair: -pair[0],
+    )
+    if not spans:
+        return Composed("", (), best.kinds["span"], none, -6.0, 1)
+    wanted = parts_asked(question)
+    taken = [spans[0]]
+    for p, span in spans[1:]:
+        if len(taken) < wanted and p >= BESIDE * spans[0][0] and not any(_meets(span, t) for _, t in taken):
+            taken.append((p, span))
+    chosen = [span for _, span in taken]
+    return Composed(
+        "; ".join(span.text for span in chosen),
+        tuple(span.citation for span in chosen),
+        math.log(max(sum(p for p, _ in taken), 1e-30)),
+        none,
+        sum(span.support for span in chosen) / len(chosen),
+        len(chosen),
+    )
+
+
+def together(parts: Sequence[Composed]) -> Composed:
+    """Return one answer of the answers to the questions that one asks; it is as sure as its weakest part."""
+    texts = list(dict.fromkeys(part.text for part in parts if part.text))
+    return Composed(
+        "; ".join(texts),
+        tuple(dict.fromkeys(citation for part in parts for citation in part.citations)),
+        min(part.raw for part in parts),
+        max(part.none for part in parts),
+        min(part.support for part in parts),
+        max(2, len(texts)),
+    )
+
+
+def _worth(window: Window) -> float:
+    """Return the log probability of a window's best answer."""
+    span = window.kinds["span"] + (math.log(max(window.spans[0].p, 1e-30)) if window.spans else -math.inf)
+    return max(span, window.kinds["yes"], window.kinds["no"])
+
+
+def _meets(one: Span, other: Span) -> bool:
+    """Tell whether two spans say the same: they overlap, or the words of one are in the other."""
+    a, b = one.citation, other.citation
+    if a.candidate_id == b.candidate_id and None not in (a.start, a.end, b.start, b.end):
+        low, high = max(a.start or 0, b.start or 0), min(a.end or 0, b.end or 0)
+        if low < high:
+            return True
+    words, others = set(one.text.lower().split()), set(other.text.lower().split())
+    return words <= others or others <= words

@@ -1,0 +1,147 @@
+"""Several questions in one text: how many things are asked for, and the questions one by one."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+__all__ = ["parts_asked", "sub_questions"]
+
+MOST_PARTS = 4
+LONGEST = 500
+"""Characters of a text that is split; a longer one is no question that somebody typed."""
+_WH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
+_YES_NO = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could"])
+_LISTING = frozenset(["list", "name", "give", "enumerate"])
+_PAIRED = frozenset(["vs", "versus", "respectively"])
+_SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+_WORD = re.compile(r"\w+")
+_CLAUSES = re.compile(r"[;?,/–—:]| - |\b(?:and|vs|versus|but)\b")
+_ASKING = r"(?:who|whom|whose|what|which|when|where|why|how)"
+_BEFORE = r"(?:(?:by|to|for|in|on|at|of|from|since|until|with|under|via) ){0,2}"
+_ASKS = re.compile(rf"\b{_BEFORE}{_ASKING}\b", re.IGNORECASE)
+_LISTED = re.compile(
+    rf"{_BEFORE}(?:what|how|when|why)\b|(?:by|to|for|on|from|since|until|via) {_ASKING}\b", re.IGNORECASE
+)
+_CUTS = (";", "?", "–", "—", " -", " and", " plus")
+_VERSUS = re.compile(r" (?:vs\.?|versus) ", re.IGNORECASE)
+_WEIGHS = re.compile(r"\b(?:which|more|less|or)\b", re.IGNORECASE)
+_THINGS = re.compile(r", (?:and )?| and ")
+_LINKS = frozenset(
+    ["for", "of", "in", "from", "were", "was", "are", "is", "by", "on", "did", "do", "with", "to", "the"]
+)
+_ENDINGS = frozenset(
+    ["created", "added", "introduced", "released", "removed", "founded", "made", "counted", "called", "had"]
+)
+_MOST_WORDS = 6
+"""Words of one thing of an enumeration."""
+
+
+def parts_asked(text: str) -> int:
+    """Return how many things a question asks for, as far as its words tell: 1 to 4.
+
+    Clauses that begin with a question word count ("who signs it, and by when?"), numbers that say how many
+    are wanted ("which three ..."), and plurals and lists, of which two and four are expected.
+    """
+    lowered = text.lower()
+    asking = 0
+    for clause in _CLAUSES.split(lowered):
+        asking += any(word in _WH for word in _WORD.findall(clause)[:3])
+    words = _WORD.findall(lowered)
+    told = 1
+    for first, second in pairwise(words):
+        plural = len(second) > 3 and second.endswith("s") and not second.endswith("ss")
+        if first in _SEVERAL and plural:
+            told = max(told, _SEVERAL[first])
+        if first in {"which", "what"}:
+            told = max(told, _SEVERAL.get(second, 2 if plural else 1))
+    if words and words[0] in _LISTING:
+        told = MOST_PARTS
+    elif _PAIRED.intersection(words):
+        told = max(told, 2)
+    return min(max(asking, told), MOST_PARTS)
+
+
+def sub_questions(text: str) -> tuple[str, ...]:
+    """Return the questions that a text asks one after another; the text itself where it is one question.
+
+    "Who signs it, and by when?" is two questions; "how long may it last for A, B and C?" three; "the licence
+    of 4.9 vs that of 7.10" two. What stands before the first question word belongs to the first of them.
+    """
+    if len(text) > LONGEST:
+        return (text,)
+    whole = " ".join(text.split())
+    parts = _by_clause(whole)
+    if len(parts) < 2:
+        parts = _versus(whole) or _enumerated(whole)
+    return tuple(parts[:MOST_PARTS]) if len(parts) > 1 else (text,)
+
+
+def _by_clause(text: str) -> list[str]:
+    """Cut before each question word that begins a clause of its own."""
+    cuts = [0]
+    for found in _ASKS.finditer(text):
+        before = text[: found.start()].rstrip().lower()
+        # A relative clause, too, begins with "which", "who" or "where" behind a comma.
+        listed = before.endswith(",") and _LISTED.match(text, found.start())
+        if before.endswith(_CUTS) or listed:
+            cuts.append(found.start())
+    asking: list[str] = []
+    told = ""
+    for low, high in pairwise([*cuts, len(text)]):
+        bare = _bare(text[low:high])
+        if _asks(bare):
+            asking.append(f"{told}{bare}?")
+            told = ""
+        elif asking:
+            asking[-1] = f"{asking[-1].rstrip('?')}, {bare}?"
+        else:
+            told = f"{told}{bare}: "
+    return asking
+
+
+def _bare(clause: str) -> str:
+    """Return a clause without what joins it to the next."""
+    bare = clause.strip(" ,;?–—-")
+    for word in (" and", " plus"):
+        if bare.lower().endswith(word):
+            bare = bare[: -len(word)].rstrip(" ,;?–—-")
+    return bare
+
+
+def _asks(clause: str) -> bool:
+    """Tell whether a clause asks: its question word opens it, or what follows a stop in it, or ends it."""
+    opening = re.split(r"[.:] ", clause)[-1]
+    words = [word.lower() for word in _WORD.findall(opening)]
+    return any(word in _WH for word in [*words[:4], *words[-3:]])
+
+
+def _versus(text: str) -> list[str]:
+    """Return the two sides of "A vs B" where both are asked for, not weighed against each other."""
+    head, colon, rest = text.rpartition(": ")
+    sides = _VERSUS.split(rest.rstrip("?. "))
+    if len(sides) != 2 or _WEIGHS.search(text):
+        return []
+    return [f"{head}{colon}{side}" for side in sides]
+
+
+def _enumerated(text: str) -> list[str]:
+    """Return the question once for each of three or four things that it enumerates."""
+    body = text.rstrip("?. ")
+    pieces, between = _THINGS.split(body), _THINGS.findall(body)
+    ends = bool(between) and "and" in between[-1] and not any("and" in one for one in between[:-1])
+    words = _WORD.findall(body.lower())
+    weighs = bool(words) and (words[0] in _YES_NO or not {"both", "same"}.isdisjoint(words))
+    says = text.endswith(".") and _WH.isdisjoint(words) and words[:1] != [] and words[0] not in _LISTING
+    if not 3 <= len(pieces) <= MOST_PARTS or not ends or weighs or says:
+        return []
+    first, last = pieces[0].split(" "), pieces[-1].split(" ")
+    link = max((n for n, word in enumerate(first) if word.lower() in _LINKS), default=-1)
+    if link < 0 or link == len(first) - 1:
+        return []
+    end = next((n for n, word in enumerate(last) if word.lower() in _ENDINGS and n), len(last))
+    things = [" ".join(first[link + 1 :]), *pieces[1:-1], " ".join(last[:end])]
+    if any(len(thing.split(" ")) > _MOST_WORDS for thing in things):
+        return []
+    head, tail = " ".join(first[: link + 1]), " ".join(last[end:])
+    return [" ".join(filter(None, (head, thing, tail))) + "?" for thing in things]
