@@ -10,7 +10,7 @@ import pytest
 
 from pagerag import Answer, Candidate, Citation, promote
 from pagerag.explain import page, paths_svg, view
-from pagerag.explain.coverage import coverage
+from pagerag.explain.coverage import coverage, evidence_places
 from pagerag.explain.verdict import verdict
 
 QUESTION = "Which city was the composer of Interstellar born in?"
@@ -187,3 +187,10 @@ def test_paths_name_sections():
     assert any(step.startswith("Tock › Notice “") for steps in labels for step in steps)
     assert "Tock › Parental leave" in promotion.explain()
     assert view(promotion)["candidates"][0]["label"] == "Tock › Parental leave"
+
+
+def test_a_cited_passage_outside_the_core_is_counted():
+    promotion = promote(QUESTION, POOL, k=3, mode="document")
+    number, unit = next((n, u) for n, u in enumerate(promotion.context, 1) if u not in promotion.core)
+    cited = evidence_places(promotion, Answer("x", (Citation(number, unit.id),), reader="r"))
+    assert len(cited) == len(promotion.core) + 1

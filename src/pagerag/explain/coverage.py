@@ -15,7 +15,7 @@ from pagerag.text.terms import terms, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Answer, Candidate
 
-__all__ = ["Coverage", "coverage", "covered_words", "listed"]
+__all__ = ["Coverage", "coverage", "covered_words", "evidence_places", "listed"]
 
 _WH = frozenset("who whom whose what which when where why how".split())
 _ALONE = frozenset("who whom when where why".split())  # ask for something without a noun
@@ -61,7 +61,7 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
     What is asked ("who", "how many calories") counts as missing when the reader was silent, and in a question
     that asks several things when the evidence holds nothing of its kind.
     """
-    units = _units(promotion, answer)
+    units = evidence_places(promotion, answer)
     question = promotion.question
     words = _words(question, _has(promotion, units))
     asked = _asked(words)
@@ -127,7 +127,7 @@ def listed(phrases: Sequence[str], joiner: str = "and", most: int = 3) -> str:
     return f"{', '.join(shown[:-1])} {joiner} {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
-def _units(promotion: Promotion, answer: Answer | None) -> list[int]:
+def evidence_places(promotion: Promotion, answer: Answer | None) -> list[int]:
     """Return the places in the pool of the core and of what the answer cites."""
     cited = {citation.candidate_id for citation in answer.citations} if answer and answer.text else set()
     places = set(promotion.core_places) | {

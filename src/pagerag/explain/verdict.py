@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pagerag.explain.coverage import Coverage, coverage, listed
+from pagerag.explain.coverage import Coverage, coverage, evidence_places, listed
 from pagerag.promotion import Promotion
 from pagerag.units import Answer
 
@@ -41,7 +41,7 @@ class Verdict:
 def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
     """Return the verdict on the evidence, together with what the reader made of it."""
     found = coverage(promotion, answer)
-    state, count = promotion.state, len(promotion.core)
+    state, count = promotion.state, len(evidence_places(promotion, answer))
     silent = answer is not None and not answer.text
     if state == "enough" and not silent:
         these = "1 passage supports" if count == 1 else f"{count} passages together support"

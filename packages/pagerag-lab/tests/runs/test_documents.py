@@ -12,6 +12,7 @@ import pytest
 
 from pagerag.cli import main
 from pagerag_lab.reproduce.documents import document_tables
+from pagerag_lab.reproduce.figures import risk_coverage
 from pagerag_lab.runs.documents import ASK, POOLS, index_corpora, summarise
 
 FILES = {
@@ -117,3 +118,31 @@ def test_counts_by_hand() -> None:
     assert evidence.rows[0][:4] == ["plain BM25", 2, 0, 2]
     assert against.rows[0][:3] == [ASK, "0 of 3", "+0"]
     assert answers.rows[0][:6] == ["all", 4, "2 / 0", "1 / 0", "0 / 1", "0.67"]
+
+
+def test_risk_falls_with_coverage_by_hand() -> None:
+    asked = {"config": {"k": 5, "reader": "extractive"}}
+    rows = [
+        row("single", True, False, "enough", True, confidence=0.75),
+        row("single", True, False, "enough", True, confidence=0.71),
+        row("two", False, False, "ambiguous", False, confidence=0.55),
+        row("unanswerable", False, False, "enough", False, confidence=0.62),
+        row("unanswerable", False, True, "insufficient", False, confidence=0.99),
+    ]
+    found = summarise(rows)
+    told = [(one["cut"], one["answered"], one["right"], one["made_up"]) for one in found["all"]["risk"]]
+    assert told == [(0.0, 4, 2, 1), (0.6, 3, 2, 1), (0.65, 2, 2, 0), (0.72, 1, 1, 0)]
+    assert found["all"]["risk"][1]["coverage"] == pytest.approx(3 / 5)
+    assert found["all"]["risk"][1]["precision"] == pytest.approx(2 / 3)
+    risk = document_tables(found | asked)[-1]
+    assert risk.rows[0] == ["as set up", "4 of 5", "0.80", 2, "0.50", 1]
+    del rows[0]["confidence"]
+    found = summarise(rows)
+    assert found["all"]["risk"] == []
+    assert len(document_tables(found | asked)) == 3
+
+
+def test_the_curve_of_risk_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    risk_coverage(tmp_path / "f" / "risk.png", {"all": [(0.8, 0.5), (0.4, 1.0)], "c": []}, "t")
+    assert (tmp_path / "f" / "risk.png").read_bytes().startswith(b"\x89PNG")

@@ -7,6 +7,7 @@ from typing import Any
 
 from pagerag.errors import FormatError
 from pagerag_lab.datasets.document_sets import KINDS
+from pagerag_lab.reproduce.figures import risk_coverage
 from pagerag_lab.reproduce.tables import Cell, Table
 from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.documents import PLAIN, POOLS, DocumentsTask, index_corpora
@@ -36,12 +37,26 @@ def documents_experiment(bench: Bench) -> list[Table]:
     slug = "-".join(["documents", task.reader, *([f"first{limit}"] if limit else [])])
     result = bench.execute(task, slug)
     command = f"pagerag reproduce documents --data {bench.data}{bench.options}"
+    if len(result["all"]["risk"]) > 1:
+        risk_coverage(bench.out / "documents-risk.png", _curves(result), "Real documents")
     return [bench.write(table) for table in document_tables(result, command)]
 
 
+def _curves(result: Result) -> dict[str, list[tuple[float, float]]]:
+    """Return for all questions and for each corpus the points (coverage, right share)."""
+    parts = {"all": result["all"], **result["corpora"]}
+    return {
+        name: [(row["coverage"], row["precision"]) for row in part["risk"]] for name, part in parts.items()
+    }
+
+
 def document_tables(result: Result, command: str = "") -> list[Table]:
-    """Return three tables: evidence by stage, the same against the best plain search, and the answers."""
-    return [_evidence(result, command), _against_plain(result, command), _answers(result, command)]
+    """Return the tables: evidence by stage, against the best plain search, the answers, risk and coverage.
+
+    The last is left out for a reader that gives no confidences.
+    """
+    tables = [_evidence(result, command), _against_plain(result, command), _answers(result, command)]
+    return [*tables, _risk(result, command)] if result["all"]["risk"] else tables
 
 
 def _stages(counts: Result) -> list[str]:
@@ -160,6 +175,31 @@ def _answers(result: Result, command: str) -> Table:
         notes=(
             "Right, wrong, abstained: single / two / three. An answer is right when the question's pattern "
             "matches it, and an abstention when it is empty, says so in words, or the state is insufficient.",
+        ),
+        command=command,
+    )
+
+
+def _risk(result: Result, command: str) -> Table:
+    every = result["all"]
+    return Table(
+        name="documents-risk",
+        title="Real documents: what a least confidence costs and saves",
+        columns=["Confidence at least", "Answered", "Coverage", "Right", "Right share", "Made up"],
+        rows=[
+            [
+                f"{row['cut']:g}" if row["cut"] else "as set up",
+                f"{row['answered']} of {every['n']}",
+                f"{row['coverage']:.2f}",
+                row["right"],
+                f"{row['precision']:.2f}",
+                row["made_up"],
+            ]
+            for row in every["risk"]
+        ],
+        notes=(
+            "Of all questions, unanswerable ones included; an answer to one of those is wrong and counts as "
+            "made up. Answers that the reader kept back as it is set up are in no row.",
         ),
         command=command,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from pagerag_lab.product import need, write_atomic
 
-__all__ = ["bars", "heat_map", "lines", "reliability"]
+__all__ = ["bars", "heat_map", "lines", "reliability", "risk_coverage"]
 
 _INK, _GRID = "#22303c", "#d8dee4"
 _COLOURS = ("#8a94a0", "#1f6f8b", "#d1772c", "#5b8c5a", "#7a5195", "#b23a48")
@@ -163,4 +163,19 @@ def reliability(file: Path, curves: Mapping[str, Mapping[str, Any] | None], titl
     axis.grid(color=_GRID, lw=0.6)
     axis.set_axisbelow(True)
     axis.legend(frameon=False, fontsize=8, loc="upper left")
+    _save(figure, file, pyplot)
+
+
+def risk_coverage(file: Path, curves: Mapping[str, Sequence[tuple[float, float]]], title: str) -> None:
+    """Draw the share of given answers that are right against the share of questions answered."""
+    pyplot = _plots()
+    figure, axis = pyplot.subplots(figsize=(4.6, 3.4), constrained_layout=True)
+    for colour, (label, points) in zip(_COLOURS[1:], curves.items(), strict=False):
+        if points:
+            wide = 2.0 if label == "all" else 1.0
+            axis.plot(*zip(*points, strict=True), marker="o", ms=3, lw=wide, color=colour, label=label)
+    axis.set(xlim=(0, 1), ylim=(0, 1), xlabel="questions answered", ylabel="answers right", title=title)
+    axis.grid(color=_GRID, lw=0.6)
+    axis.set_axisbelow(True)
+    axis.legend(frameon=False, fontsize=8, loc="lower left")
     _save(figure, file, pyplot)

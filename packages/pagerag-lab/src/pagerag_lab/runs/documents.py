@@ -69,6 +69,9 @@ _SEARCHES: dict[str, dict[str, Any]] = {
     "follow-up": {"retrieve.retriever": "hybrid", "retrieve.adaptive": True},
 }
 
+CUTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.72, 0.74, 0.8, 0.9)
+"""Confidences at which the trade of risk for coverage is told; our reader's lie below 0.76."""
+
 SCHEMA = 1
 _KEPT = 3  # indexes of earlier code or documents that are kept for each corpus
 
@@ -353,7 +356,35 @@ def _counts(rows: Sequence[Row]) -> dict[str, Any]:
         "incomplete": len(incomplete),
         "incomplete_called_enough": sum(row["state"] == "enough" for row in incomplete),
         "complete_called_enough": sum(row["state"] == "enough" and all(row["facts"]) for row in answerable),
+        "risk": _risk(rows),
     }
+
+
+def _risk(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return how much is answered, and how much of that is right, when only surer answers are given.
+
+    Over all questions, so that an answer to an unanswerable one counts as wrong. A reader without confidences
+    has no such rows; neither has a cut that keeps the answers of the one before it, or none.
+    """
+    given = [row for row in rows if not row["abstained"]]
+    if not given or any(row.get("confidence") is None for row in given):
+        return []
+    found: list[dict[str, Any]] = []
+    for cut in CUTS:
+        kept = [row for row in given if row["confidence"] >= cut]
+        if kept and (not found or len(kept) < found[-1]["answered"]):
+            right = sum(row["right"] for row in kept)
+            found.append(
+                {
+                    "cut": cut,
+                    "answered": len(kept),
+                    "coverage": len(kept) / len(rows),
+                    "right": right,
+                    "precision": right / len(kept),
+                    "made_up": sum(row["kind"] == "unanswerable" for row in kept),
+                }
+            )
+    return found
 
 
 def _kind_counts(rows: Sequence[Row]) -> dict[str, Any]:
