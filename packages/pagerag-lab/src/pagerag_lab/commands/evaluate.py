@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from typing import Any
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
 from pagerag.cli.engines import add_engine, hands_of
@@ -165,7 +166,15 @@ def _run_pools(args: argparse.Namespace) -> int:
         print(sets_table({label: result}).to_markdown())
         print(summary_table({label: result}).to_markdown())
         note(f"written: {args.out}/result.json, predictions.jsonl")
-    return PARTIAL if result["errors"] else OK
+    return _told_failures(result)
+
+
+def _told_failures(result: dict[str, Any]) -> int:
+    """Say how many questions failed: a table alone would show them as not found. Return the exit code."""
+    if result["errors"]:
+        note(f"{result['errors']} questions failed; predictions.jsonl has each one's error")
+        return PARTIAL
+    return OK
 
 
 def _run_documents(args: argparse.Namespace) -> int:
@@ -195,7 +204,7 @@ def _run_documents(args: argparse.Namespace) -> int:
     else:
         print("\n".join(table.to_markdown() for table in document_tables(result)))
         note(f"written: {args.out}/result.json, predictions.jsonl")
-    return PARTIAL if result["errors"] else OK
+    return _told_failures(result)
 
 
 def _support(args: argparse.Namespace) -> str | None:
