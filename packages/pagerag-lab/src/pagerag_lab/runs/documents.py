@@ -70,7 +70,7 @@ _SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 CUTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.72, 0.74, 0.8, 0.9)
-"""Confidences at which the trade of risk for coverage is told; our reader's lie below 0.76."""
+"""Confidences at which the trade of risk for coverage is told."""
 
 SCHEMA = 1
 _KEPT = 3  # indexes of earlier code or documents that are kept for each corpus
