@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -405,3 +406,23 @@ def test_a_passage_of_an_untitled_file_is_known_by_the_name_it_opens_with() -> N
 def test_impossible_settings(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError):
         IngestSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_table_without_a_text_column_is_told_row_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text('item,price,stock\n"Kiln ""S"" shelf",45 EUR,3\nGlaze,,20\n', encoding="utf-8")
+    first, second = read(path)
+    assert (first.title, first.text) == ("prices", 'item: Kiln "S" shelf; price: 45 EUR; stock: 3')
+    assert second.text == "item: Glaze; stock: 20"
+    at = first.text.index("45 EUR")
+    place = first.origin.locate(at, at + len("45 EUR"))
+    source = path.read_text(encoding="utf-8")
+    assert source[place.start : place.end] == "45 EUR"
+    assert place.line == 2
+
+
+def test_a_table_whose_text_column_is_named_keeps_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("item,price\nKiln shelf,45 EUR\n", encoding="utf-8")
+    [document] = read(path, replace(PLAIN, fields={"text": "item"}))
+    assert (document.text, document.fields) == ("Kiln shelf", {"price": "45 EUR"})

@@ -17,7 +17,7 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Source
 from pagerag.ingest.formats.encoding import encoding_of
 from pagerag.places import SourceMap
 
-__all__ = ["Row", "documents_of", "sniffed", "unusable"]
+__all__ = ["Row", "documents_of", "names_text", "sniffed", "unusable"]
 
 _USUAL = {
     "text": (
@@ -131,6 +131,11 @@ def _name(
             line=number,
         )
     return found
+
+
+def names_text(names: Iterable[str]) -> bool:
+    """Tell whether one of these is a usual name of a record's text."""
+    return any(name in _USUAL["text"] for name in names)
 
 
 def _text(file: SourceFile, number: int, record: Mapping[str, Any], name: str) -> str:

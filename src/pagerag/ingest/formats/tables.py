@@ -10,7 +10,7 @@ from typing import Any
 
 from pagerag._extras import need
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.records import Row, documents_of, sniffed, unusable
+from pagerag.ingest.formats.records import Row, documents_of, names_text, sniffed, unusable
 from pagerag.places import Run, SourceMap
 
 __all__ = ["read_csv", "read_parquet"]
@@ -20,7 +20,10 @@ _PARQUET_EXPANSION = 100
 
 
 def read_csv(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
-    """Read a header line, then a record a line; fields may hold line breaks in quotes."""
+    """Read a header line, then a record a line; fields may hold line breaks in quotes.
+
+    Where no column is a text, each row is told behind its headers: "item: kiln shelf; price: 45 EUR".
+    """
     return documents_of(file, settings, _csv_rows(file, settings))
 
 
@@ -47,12 +50,19 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
             names = list(reader.fieldnames or ())
             characters, line = sum(map(len, taken)), reader.line_num + 1
             taken.clear()
+            # A table of things (item, price, stock) has no text column: each row is told behind its headers.
+            told = len(names) > 1 and "text" not in settings.fields and not names_text(names)
             for number, row in enumerate(reader, start=1):
                 if None in row:
                     raise file.bad("has more fields than the header", line=reader.line_num)
                 source = "".join(taken)
                 values = {key: value for key, value in row.items() if value}
-                place = _in_csv(source, [(name, row.get(name) or "") for name in names], characters, line)
+                cells = [(name, row.get(name) or "") for name in names]
+                place = _in_csv(source, cells, characters, line)
+                if told:
+                    text = "; ".join(f"{name}: {value}" for name, value in cells if value)
+                    values = {"title": file.stem, "text": text}
+                    place = _behind_headers(place, cells)
                 yield Row(number, raw.tell(), values, place)
                 characters, line = characters + len(source), reader.line_num + 1
                 taken.clear()
@@ -82,6 +92,25 @@ def _in_csv(
                 return SourceMap(tuple(_doubled(source, start, written, shift)), newlines, line)
             at = start + len(written)
         return SourceMap((Run(0, len(text), shift, len(source)),), line=line)
+
+    return place
+
+
+def _behind_headers(
+    inside: Callable[[str, str], SourceMap], cells: list[tuple[str, str]]
+) -> Callable[[str, str], SourceMap]:
+    """Return a function that finds the values of a row that is told as "header: value; header: value"."""
+
+    def place(_name: str, _text: str) -> SourceMap:
+        runs: list[Run] = []
+        found, at = SourceMap(), 0
+        for name, value in cells:
+            if value:
+                found = inside(name, value)
+                at += len(f"{name}: ") + (2 if runs else 0)
+                runs += [run._replace(start=run.start + at) for run in found.runs]
+                at += len(value)
+        return SourceMap(tuple(runs), found.newlines, found.line)
 
     return place
 
