@@ -163,8 +163,8 @@ def test_a_creation_that_was_cut_short_is_taken_up(tmp_path: Path, encoder: Fake
 
 
 def test_addresses_without_an_engine_are_refused() -> None:
-    with pytest.raises(InputError, match="no engine for s3://"):
-        open_store("s3://bucket/x")
+    with pytest.raises(InputError, match="no engine for gs://"):
+        open_store("gs://bucket/x")
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changes the user: needs root on POSIX")

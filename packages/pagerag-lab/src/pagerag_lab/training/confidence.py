@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import Candidate, Promoter
-from pagerag._files import sha256_file, write_atomic
 from pagerag.models import support_encoder
 from pagerag.models.decode import sigmoid
 from pagerag.read.compose import SIGNS
 from pagerag.read.extractive import ExtractiveReader
 from pagerag.units import Mode
 from pagerag_lab.metrics.answers import score_answer
+from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.training.corpus import fold_of
 from pagerag_lab.training.examples import read_json, read_lines
 

@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pagerag._files import write_atomic
+from pagerag_lab.product import write_atomic
 from pagerag_lab.training.batches import Batch, Item, Stream, collate, grouped
 from pagerag_lab.training.columns import ragged
 from pagerag_lab.training.common import CHOOSERS, arguments, log, open_corpus, setting
