@@ -17,32 +17,13 @@ from pagerag.store import MemoryCorpus, open_store
 from pagerag.store.postgres import PostgresCorpus
 from pagerag.testing import FakeEncoder
 from pagerag.testing.postgres import PostgresServer, missing_server
-from pagerag.text import Analyzer
-from pagerag.units import Unit
 
 from .conftest import FULL, Fault
+from .work import QUESTIONS, document, lost
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_server()), reason=missing_server())]
 
 DOCUMENTS = 60
-QUESTIONS = ("river of the city", "who composed the music of the film", "thing3 and thing5", "note 7")
-
-
-def document(number: int, units: int = 3) -> list[Unit]:
-    words = " ".join(("film", "river", "city", "music", "bank", "star")[k % 6] for k in range(number % 7 + 1))
-    return [
-        Unit(
-            id=f"d{number}#{part}",
-            text=(text := f"Note {number}.{part} tells of {words} and of thing{number % 9}."),
-            source=f"d{number}",
-            path=f"d{number}",
-            title=f"Note {number}",
-            position=part,
-            total=units,
-            analysis=Analyzer().analyze(text).to_bytes(),
-        )
-        for part in range(units)
-    ]
 
 
 def assert_undisturbed(corpus: Corpus, documents: Sequence[int]) -> None:
@@ -59,11 +40,6 @@ def assert_undisturbed(corpus: Corpus, documents: Sequence[int]) -> None:
         found, want = corpus.search_vector(point, 20), calm.search_vector(point, 20)
         assert [unit.score for unit in found] == pytest.approx([unit.score for unit in want], abs=0.01)
     assert list(corpus.verify()) == []
-
-
-def lost(corpus: Corpus, acknowledged: Sequence[int]) -> int:
-    there = {unit.id for unit in corpus.units()}
-    return sum(unit.id not in there for number in acknowledged for unit in document(number))
 
 
 @pytest.fixture

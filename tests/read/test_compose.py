@@ -63,6 +63,6 @@ def test_nothing_read_is_no_answer():
 
 
 def test_signs_are_bounded():
-    signs = compose("Who?", [window(span("Ada", 1e-30, support=math.inf))]).signs()
+    signs = compose("Who?", [window(span("Ada", 1e-30, support=math.inf))]).signs("enough")
     assert 0 <= signs["p"] < 1e-20
     assert signs["support"] == 1.0

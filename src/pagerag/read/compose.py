@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagerag.text.sub_questions import parts_asked
-from pagerag.units import Citation
+from pagerag.units import Citation, State
 
 __all__ = ["SIGNS", "Composed", "Span", "Window", "compose", "together"]
 
 SIGNS = ("p", "support", "parts", "enough", "lacking")
-"""What confidence is read from: ``Composed.signs``, and promotion's state (lacking: insufficient)."""
+"""What confidence is read from, as ``Composed.signs`` tells it."""
 BESIDE = 0.15
 """A further part is as probable as the best span times this, at least."""
 
@@ -56,12 +56,14 @@ class Composed:
     """How well the network thinks of the units that the answer stands in, as a logit."""
     parts: int
 
-    def signs(self) -> dict[str, float]:
-        """Return what confidence is read from, each from 0 to 1."""
+    def signs(self, state: State) -> dict[str, float]:
+        """Return what confidence is read from, each from 0 to 1; ``state`` is promotion's of the evidence."""
         return {
             "p": min(math.exp(min(self.raw, 0.0)), 1.0),
             "support": 0.5 + 0.5 * math.tanh(0.5 * self.support),
             "parts": float(self.parts > 1),
+            "enough": float(state == "enough"),
+            "lacking": float(state == "insufficient"),
         }
 
 

@@ -58,6 +58,15 @@ class _Piece:
     blocks: list[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Tokenized:
+    """A context as tokens: the units that are packed, what each is a piece of, and the titles with places."""
+
+    units: list[TokenUnit]
+    pieces: list[_Piece]
+    titles: Sequence[tuple[list[int], list[tuple[int, int]]]]
+
+
 class ExtractiveReader(AtOnceReader):
     """Answer with words of the context, and say where they stand.
 
@@ -139,8 +148,9 @@ class ExtractiveReader(AtOnceReader):
         """
         parts: list[Composed] = []
         tokens = 0
+        read = self._tokenized(context)
         for asked in sub_questions(question):
-            seen, count = self.windows(asked, context)
+            seen, count = self._windows(asked, context, read)
             tokens += count
             part = compose(asked, seen)
             if part is None:
@@ -150,22 +160,17 @@ class ExtractiveReader(AtOnceReader):
 
     def _confidence(self, found: Composed, state: State) -> float:
         """Return P(right) = sigmoid(offset + Σ weight · sign), fitted on questions that were held out."""
-        signs = found.signs()
-        signs |= {"enough": float(state == "enough"), "lacking": float(state == "insufficient")}
+        signs = found.signs(state)
         total = self._offset + sum(weight * signs[name] for name, weight in self._weights.items())
         return float(sigmoid(np.array(total)))
 
-    def windows(self, question: str, context: Sequence[Candidate]) -> tuple[list[Window], int]:
-        """Return what the network says of each window, and how many tokens were read."""
-        texts = [question[:LONGEST_UNIT], *(u.title or "" for u in context), *(u.text for u in context)]
-        encoded = self._model.tokens(texts)
-        asked = encoded[0][0][:QUESTION_CAP]
-        titles = encoded[1 : 1 + len(context)]
+    def _tokenized(self, context: Sequence[Candidate]) -> _Tokenized:
+        """Return the context as the network reads it, whatever is asked of it."""
+        encoded = self._model.tokens([*(u.title or "" for u in context), *(u.text for u in context)])
+        titles = encoded[: len(context)]
         units: list[TokenUnit] = []
         pieces: list[_Piece] = []
-        for number, (unit, (ids, offsets)) in enumerate(
-            zip(context, encoded[1 + len(context) :], strict=True)
-        ):
+        for number, (unit, (ids, offsets)) in enumerate(zip(context, encoded[len(context) :], strict=True)):
             begins = block_starts(unit.text)
             for start in _starts(len(ids)):
                 place = (unit.position or 0) * 1000 + start // STRIDE
@@ -173,12 +178,19 @@ class ExtractiveReader(AtOnceReader):
                 units.append(TokenUnit(unit.document, place, title, ids[start : start + PIECE]))
                 there = offsets[start : start + PIECE]
                 pieces.append(_Piece(number, there, token_blocks(begins, there)))
+        return _Tokenized(units, pieces, titles)
+
+    def _windows(
+        self, question: str, context: Sequence[Candidate], read: _Tokenized
+    ) -> tuple[list[Window], int]:
+        """Return what the network says of each window, and how many tokens were read."""
+        asked = self._model.tokens([question[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
         found, total = [], 0
-        for window in windows(asked, units):
-            packed = pack(asked, units, window)
+        for window in windows(asked, read.units):
+            packed = pack(asked, read.units, window)
             total += len(packed.ids)
             tokens, kinds = self._model(packed.ids, packed.types)
-            found.append(self._window(tokens, kinds, packed, pieces, context, titles))
+            found.append(self._window(tokens, kinds, packed, context, read))
         return found, total
 
     def _window(
@@ -186,10 +198,10 @@ class ExtractiveReader(AtOnceReader):
         tokens: NDArray[np.float32],
         kinds: NDArray[np.float32],
         packed: Packed,
-        pieces: Sequence[_Piece],
         context: Sequence[Candidate],
-        titles: Sequence[tuple[list[int], list[tuple[int, int]]]],
+        read: _Tokenized,
     ) -> Window:
+        pieces, titles = read.pieces, read.titles
         logits = unit_logits(tokens, UNIT_CHANNELS["support"], packed.markers, packed.spans)
         question = np.array(packed.types) == 0
         start, end = (

@@ -142,6 +142,13 @@ class CorpusBase(ABC):
                 "index the documents again into a new folder"
             )
 
+    def _to_write(self, units: Sequence[Unit], sources: Iterable[str]) -> tuple[list[Unit], list[str]]:
+        """Return units that are checked and have vectors, and the sources whose units they replace."""
+        replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        ready = self._encoded(units)
+        check_units(ready, self.dimension)
+        return ready, replaced
+
     def _encoded(self, units: Sequence[Unit]) -> list[Unit]:
         """Return the units, each with a vector."""
         bare = [unit for unit in units if unit.vector is None]

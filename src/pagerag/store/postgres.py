@@ -23,7 +23,7 @@ import numpy as np
 
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, check_units, files_by_type
+from pagerag.store.base import CorpusBase, files_by_type
 from pagerag.store.bm25 import counted
 from pagerag.store.postgres_database import Database, Half, Lent
 from pagerag.store.postgres_schema import JOIN_RUNS, LONGEST, MIGRATIONS, SCHEMA_VERSION
@@ -270,11 +270,9 @@ class PostgresCorpus(CorpusBase):
 
     def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
         """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        ready, replaced = self._to_write(units, sources)
         if not replaced:
             return 0
-        ready = self._encoded(units)
-        check_units(ready, self.dimension)
         ids = [id_number(unit.id) for unit in ready]
         batches: list[_Batch] = [
             _Batch(

@@ -30,7 +30,7 @@ from pagerag._files import sha256_file
 from pagerag._folders import cache_folder
 from pagerag.errors import InputError, StoreError
 from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, check_units
+from pagerag.store.base import CorpusBase
 from pagerag.store.s3_bucket import Bucket, Lost, Missing
 from pagerag.store.s3_manifest import MANIFEST, Entry, Manifest, Write
 from pagerag.store.sqlite import FILE_NAME, SqliteCorpus
@@ -260,12 +260,10 @@ class S3Corpus(CorpusBase):
 
     def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
         """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        replaced = tuple(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        ready, replaced = self._to_write(units, sources)
         if not replaced:
             return 0
-        ready = self._encoded(units)
-        check_units(ready, self.dimension)
-        self._commit(Write(units=tuple(ready), sources=replaced))
+        self._commit(Write(units=tuple(ready), sources=tuple(replaced)))
         return len(units)
 
     def delete(self, sources: Iterable[str]) -> int:

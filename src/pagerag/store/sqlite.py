@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, check_units, files_by_type
+from pagerag.store.base import CorpusBase, files_by_type
 from pagerag.store.bm25 import MOST
 from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
@@ -272,11 +272,9 @@ class SqliteCorpus(CorpusBase):
 
     def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
         """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        ready, replaced = self._to_write(units, sources)
         if not replaced:
             return 0
-        ready = self._encoded(units)
-        check_units(ready, self.dimension)
         packed = [pack_unit(unit) for unit in ready]
         with self._transaction("writing to") as connection:
             version = _next_version(connection)

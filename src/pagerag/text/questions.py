@@ -8,7 +8,15 @@ from typing import Literal
 
 from pagerag._remember import remember
 from pagerag.text.entities import extract_entities, name_key
-from pagerag.text.lexicon import ANSWER_WORDS, BY_DATE, COMPARATIVES, RELATION_OF, STOP_WORDS
+from pagerag.text.lexicon import (
+    ANSWER_WORDS,
+    BY_DATE,
+    COMPARATIVES,
+    LISTING_WORDS,
+    QUESTION_WORDS,
+    RELATION_OF,
+    STOP_WORDS,
+)
 from pagerag.text.tokens import all_words
 
 __all__ = ["Question", "read_question", "relation_mask"]
@@ -19,9 +27,7 @@ _YES_NO = frozenset("is are was were do does did has have had can could will wou
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
 _LONGEST_RUN = 8  # words of a name
-_WH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
 _COUNTED = frozenset(["many", "much", "long", "old", "far", "large", "big", "often", "tall", "high", "deep"])
-_LISTING = frozenset(["list", "name", "give", "enumerate"])
 _WH_WITHIN = 4  # words: "in which year", "on what date" open with a preposition
 _SHORT = 12  # words; a longer text with a wh-word inside and no question mark is a claim
 _NESTED = re.compile(
@@ -99,12 +105,12 @@ def _asks(words: list[str], text: str) -> str:
     first = words[0] if words else ""
     if first in _YES_NO:
         return "yes-no"
-    if first in _LISTING:
+    if first in LISTING_WORDS:
         return "list"
     for place, word in enumerate(words[:_WH_WITHIN] if "?" not in text else words):
         if word == "how" and place + 1 < len(words) and words[place + 1] in _COUNTED:
             return "how-many"
-        if word in _WH and (place == 0 or "?" in text or len(words) < _SHORT):
+        if word in QUESTION_WORDS and (place == 0 or "?" in text or len(words) < _SHORT):
             return "who" if word in {"whom", "whose"} else word
     return "what" if "?" in text else "claim"
 

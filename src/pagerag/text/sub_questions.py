@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS
+
 __all__ = ["parts_asked", "sub_questions"]
 
 MOST_PARTS = 4
 LONGEST = 500
 """Characters of a text that is split; a longer one is no question that somebody typed."""
-_WH = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
 _YES_NO = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could"])
-_LISTING = frozenset(["list", "name", "give", "enumerate"])
 _PAIRED = frozenset(["vs", "versus", "respectively"])
 _SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _WORD = re.compile(r"\w+")
 _CLAUSES = re.compile(r"[;?,/–—:]| - |\b(?:and|vs|versus|but)\b")
-_ASKING = r"(?:who|whom|whose|what|which|when|where|why|how)"
+_ASKING = f"(?:{'|'.join(sorted(QUESTION_WORDS, key=len, reverse=True))})"
 _BEFORE = r"(?:(?:by|to|for|in|on|at|of|from|since|until|with|under|via) ){0,2}"
 _ASKS = re.compile(rf"\b{_BEFORE}{_ASKING}\b", re.IGNORECASE)
 _LISTED = re.compile(
@@ -46,7 +46,7 @@ def parts_asked(text: str) -> int:
     lowered = text.lower()
     asking = 0
     for clause in _CLAUSES.split(lowered):
-        asking += any(word in _WH for word in _WORD.findall(clause)[:3])
+        asking += any(word in QUESTION_WORDS for word in _WORD.findall(clause)[:3])
     words = _WORD.findall(lowered)
     told = 1
     for first, second in pairwise(words):
@@ -55,7 +55,7 @@ def parts_asked(text: str) -> int:
             told = max(told, _SEVERAL[first])
         if first in {"which", "what"}:
             told = max(told, _SEVERAL.get(second, 2 if plural else 1))
-    if words and words[0] in _LISTING:
+    if words and words[0] in LISTING_WORDS:
         told = MOST_PARTS
     elif _PAIRED.intersection(words):
         told = max(told, 2)
@@ -113,7 +113,7 @@ def _asks(clause: str) -> bool:
     """Tell whether a clause asks: its question word opens it, or what follows a stop in it, or ends it."""
     opening = re.split(r"[.:] ", clause)[-1]
     words = [word.lower() for word in _WORD.findall(opening)]
-    return any(word in _WH for word in [*words[:4], *words[-3:]])
+    return any(word in QUESTION_WORDS for word in [*words[:4], *words[-3:]])
 
 
 def _versus(text: str) -> list[str]:
@@ -132,7 +132,8 @@ def _enumerated(text: str) -> list[str]:
     ends = bool(between) and "and" in between[-1] and not any("and" in one for one in between[:-1])
     words = _WORD.findall(body.lower())
     weighs = bool(words) and (words[0] in _YES_NO or not {"both", "same"}.isdisjoint(words))
-    says = text.endswith(".") and _WH.isdisjoint(words) and words[:1] != [] and words[0] not in _LISTING
+    asks = QUESTION_WORDS.intersection(words) or LISTING_WORDS.intersection(words[:1])
+    says = text.endswith(".") and not asks
     if not 3 <= len(pieces) <= MOST_PARTS or not ends or weighs or says:
         return []
     first, last = pieces[0].split(" "), pieces[-1].split(" ")

@@ -6,11 +6,14 @@ import argparse
 import os
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
 from pagerag.cli.engines import add_engine, hands_of
 from pagerag.errors import InputError
+
+if TYPE_CHECKING:
+    from pagerag_lab.runs.engine import Task
 
 HELP = "Measure promotion (or a rival) on a benchmark file; resumable, and every number can be traced."
 
@@ -140,7 +143,6 @@ def run(args: argparse.Namespace) -> int:
 def _run_pools(args: argparse.Namespace) -> int:
     """Run over questions with their own pools, then print one row per set."""
     from pagerag_lab.reproduce.breadth import sets_table, summary_table
-    from pagerag_lab.runs.engine import execute
     from pagerag_lab.runs.pool_sets import PoolSetsTask
 
     _refuse(args, "pools", ("mode", "reader", "corpus", "noise"))
@@ -155,10 +157,7 @@ def _run_pools(args: argparse.Namespace) -> int:
         ablate=tuple(args.ablate),
         chunk=args.chunk,
     )
-    with hands_of(args) as hands:
-        result = execute(
-            task, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note
-        )
+    result = _execute(args, task)
     if args.json:
         print_json(result)
     else:
@@ -167,6 +166,14 @@ def _run_pools(args: argparse.Namespace) -> int:
         print(summary_table({label: result}).to_markdown())
         note(f"written: {args.out}/result.json, predictions.jsonl")
     return _told_failures(result)
+
+
+def _execute(args: argparse.Namespace, task: Task) -> dict[str, Any]:
+    """Run a task as the options say: where, by how many hands, anew or going on."""
+    from pagerag_lab.runs.engine import execute
+
+    with hands_of(args) as hands:
+        return execute(task, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note)
 
 
 def _told_failures(result: dict[str, Any]) -> int:
@@ -181,7 +188,6 @@ def _run_documents(args: argparse.Namespace) -> int:
     """Index corpora of files, ask their questions, then print evidence by stage and answers."""
     from pagerag_lab.reproduce.documents import document_tables
     from pagerag_lab.runs.documents import DocumentsTask, index_corpora
-    from pagerag_lab.runs.engine import execute
 
     _refuse(args, "documents", ("mode", "corpus", "noise", "ablate"))
     data = os.fspath(args.data)
@@ -195,10 +201,7 @@ def _run_documents(args: argparse.Namespace) -> int:
         limit=args.limit,
         chunk=min(args.chunk, 8),
     )
-    with hands_of(args) as hands:
-        result = execute(
-            task, args.out, workers=hands, fresh=args.fresh, progress=Meter("evaluate"), say=note
-        )
+    result = _execute(args, task)
     if args.json:
         print_json(result)
     else:

@@ -257,19 +257,13 @@ def show(corpus: Corpus, row: Row, chosen: list[int], *, text_cap: int, frame: F
         kind = row.kind if whole else "none"
     bearing = [int(h and (s or not any(support))) for h, s in zip(holds, support, strict=True)]
     trust = row.weight if row.labelled else 0.5 * row.weight if row.kind != "none" else 0.0
-    return Item(
-        packed.ids,
-        packed.types,
-        packed.units,
-        packed.markers,
-        packed.spans,
-        support,
-        bearing,
-        pairs,
-        KIND_LABEL[kind],
-        row.weight,
-        trust,
-    )
+    return _item(packed, support, bearing, pairs, KIND_LABEL[kind], row.weight, trust)
+
+
+def _item(packed: Packed, support: list[int], bearing: list[int], *labels: Any) -> Item:
+    """Return a packed sequence with its labels; ``labels`` are the fields of ``Item`` behind bearing."""
+    where = (packed.ids, packed.types, packed.units, packed.markers, packed.spans)
+    return Item(*where, support, bearing, *labels)
 
 
 def passage_units(corpus: Corpus, row: Row, chosen: Sequence[int], *, titles: bool = True) -> list[TokenUnit]:
@@ -316,20 +310,7 @@ def show_passages(
     else:
         kind = "unknown" if whole or elsewhere else "none"
     bearing = [row.bearing[i] for i in shown]
-    return Item(
-        packed.ids,
-        packed.types,
-        packed.units,
-        packed.markers,
-        packed.spans,
-        support,
-        bearing,
-        pairs,
-        KIND_LABEL[kind],
-        row.weight,
-        row.weight,
-        parts,
-    )
+    return _item(packed, support, bearing, pairs, KIND_LABEL[kind], row.weight, row.weight, parts)
 
 
 def _known_places(row: Row, packed: Packed, shown: list[int]) -> tuple[list[tuple[int, int]], list[int]]:
@@ -390,19 +371,7 @@ def show_pool(corpus: Corpus, row: Row, chosen: list[int], dress: Dress, frame: 
     kind = row.kind if whole and any(support) else "none"
     if kind == "span" and not pairs and not row.bearing:
         kind = "unknown"
-    return Item(
-        packed.ids,
-        packed.types,
-        packed.units,
-        packed.markers,
-        packed.spans,
-        support,
-        bearing,
-        pairs,
-        KIND_LABEL[kind],
-        row.weight,
-        trust,
-    )
+    return _item(packed, support, bearing, pairs, KIND_LABEL[kind], row.weight, trust)
 
 
 def _places(

@@ -11,7 +11,6 @@ offset, and how coverage and right share go together on the questions over docum
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import re
 import shutil
@@ -68,15 +67,13 @@ def pools(folder: Path, data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         answers[row["question"]] = [row["answer"], *row.get("answer_aliases", [])]
     for name, most in MOST.items():
         rows = []
-        with gzip.open(folder / f"{name}-train.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                row["answer"] = row.get("answer") or answers.get(row["question"])
-                whole = name != "benchmarks" or row["unit"] == "sentence"
-                known = row["answer"] or row["kind"] == "unanswerable"
-                if whole and known and fold_of(row["base"], FOLDS) == HELD:
-                    rows.append(row)
-        rows = [row for row in rows if not row["id"].endswith("~stranger")]
+        for row in read_lines(folder / f"{name}-train.jsonl"):
+            row["answer"] = row.get("answer") or answers.get(row["question"])
+            whole = name != "benchmarks" or row["unit"] == "sentence"
+            known = row["answer"] or row["kind"] == "unanswerable"
+            held = fold_of(row["base"], FOLDS) == HELD and not row["id"].endswith("~stranger")
+            if whole and known and held:
+                rows.append(row)
         rows.sort(key=lambda row: zlib.crc32(row["id"].encode()))
         yield from ((name, row) for row in rows[:most])
 
@@ -132,9 +129,8 @@ def main() -> None:
         found, _ = reader.find(row["question"], read)
         if found is None:
             continue
-        told = found.signs()
-        told |= {"enough": promotion.state == "enough", "lacking": promotion.state == "insufficient"}
-        signs.append([float(told[sign]) for sign in SIGNS])
+        told = found.signs(promotion.state)
+        signs.append([told[sign] for sign in SIGNS])
         gold = bool({unit.id for unit in read} & set(row["gold"]))
         right.append(float(gold and is_right(row, found.text)))
         documents.append(name == "documents")
