@@ -1,8 +1,7 @@
-"""What a confidence is worth: fitted on train questions that the network did not see.
+"""What the reader's abstaining costs and saves, on train questions that the network did not see.
 
-The raw confidence is log P(kind) + log P(span | span kind). Two numbers turn it into the probability that
-the answer is right, P = sigmoid(slope * raw + offset), fitted by Newton's method on log loss. The reader
-abstains when "no answer" is more likely than not; what other thresholds would cost is in the curve.
+It abstains when "no answer" is more likely than not; what other thresholds would cost is in the curve. Its
+confidence is fitted by ``training.confidence``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from pagerag.models.decode import log_softmax, sigmoid
+from pagerag.models.decode import log_softmax
 from pagerag.models.packing import WHOLE, pack, windows
 from pagerag_lab.training import score
 from pagerag_lab.training.batches import Item, passage_units, show
@@ -30,36 +29,30 @@ NONE_THRESHOLD = 0.5
 def fit(
     network: Network, corpus: Corpus, rows: Sequence[Row], tokenizer: Tokenizer, device: torch.device
 ) -> dict[str, object]:
-    """Slope, offset and threshold, with the points they were fitted on."""
+    """Return the threshold, and what it and others cost and save."""
     rng = random.Random(3)
-    raw, right, none, answerable = [], [], [], []
+    right, none, answerable = [], [], []
     for choose in (*score.CONTEXTS.values(), _without):
         items = [show(corpus, r, choose(r, rng), text_cap=220) for r in rows]
         for row, item, (tokens, kinds) in zip(rows, items, score.logits(network, items, device), strict=True):
-            guess, confidence = score.decode_scored(item, tokens, kinds, tokenizer)
+            guess, _ = score.decode_scored(item, tokens, kinds, tokenizer)
             accepted = [tokenizer.decode(a) for a in row.answers]
-            raw.append(confidence)
             right.append(score.answer_f1(guess, accepted))
             none.append(float(np.exp(log_softmax(kinds))[3]))
             answerable.append(choose is not _without and (item.kind in (0, 1, 2)))
-    x, y = np.array(raw), (np.array(right) >= 0.5).astype(float)
-    slope, offset = _platt(x, y)
     p_none, f1, can = np.array(none), np.array(right), np.array(answerable)
     curve = []
     for threshold in np.round(np.arange(0.3, 1.0, 0.02), 2):
         kept = p_none <= threshold
         curve.append((float(threshold), float((f1 * kept)[can].mean()), float((~kept)[~can].mean())))
     return {
-        "slope": slope,
-        "offset": offset,
         "none_threshold": NONE_THRESHOLD,
         "threshold_curve": [
             dict(zip(("threshold", "answerable_f1", "abstains_without_answer"), c, strict=True))
             for c in curve
         ],
-        "points": len(x),
-        "right": float(y.mean()),
-        "ece": _ece(sigmoid(slope * x + offset), y),
+        "points": len(f1),
+        "right": float((f1 >= 0.5).mean()),
     }
 
 
@@ -119,28 +112,3 @@ def points(
 def _without(row: Row, _: random.Random) -> list[int]:
     """Five plausible units, none of them gold."""
     return [i for i in row.order if not row.support[i]][:5] or row.order[:1]
-
-
-def _platt(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    a, b = 1.0, 0.0
-    for _ in range(100):
-        p = sigmoid(a * x + b)
-        w = np.maximum(p * (1 - p), 1e-9)
-        gradient = np.array([((p - y) * x).sum() + 1e-3 * (a - 1), (p - y).sum()])
-        hessian = np.array([[(w * x * x).sum() + 1e-3, (w * x).sum()], [(w * x).sum(), w.sum() + 1e-6]])
-        step = np.linalg.solve(hessian, gradient)
-        a, b = float(a - step[0]), float(b - step[1])
-        if np.abs(step).max() < 1e-9:
-            break
-    return a, b
-
-
-def _ece(p: np.ndarray, y: np.ndarray, bins: int = 10) -> float:
-    places = np.minimum((p * bins).astype(int), bins - 1)
-    return float(
-        sum(
-            abs(p[places == b].mean() - y[places == b].mean()) * (places == b).mean()
-            for b in range(bins)
-            if (places == b).any()
-        )
-    )

@@ -2,8 +2,8 @@
 
 ``python -m pagerag_lab.training.reader --config packages/pagerag-lab/src/pagerag_lab/training/reader.toml``.
 
-The stages are those of ``training.stages``; the one fold that is held out gives the confidence's
-calibration and the held-out figures.
+The stages are those of ``training.stages``; the one fold that is held out gives the held-out figures, and
+``training.confidence`` fits the confidence on it.
 """
 
 from __future__ import annotations

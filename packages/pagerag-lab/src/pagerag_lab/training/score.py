@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from pagerag.models.decode import KINDS, UNIT_CHANNELS, best_spans, log_softmax, sigmoid, unit_logits
 from pagerag.models.excerpts import Reading, pool_units
 from pagerag.models.packing import MARKER, SEP, Frame, pack, windows
+from pagerag_lab.metrics.calibration import calibration_error, reliability_bins
 from pagerag_lab.training.batches import Item, collate, show
 from pagerag_lab.training.corpus import Corpus, Row
 from pagerag_lab.training.loop import Plan
@@ -25,7 +26,6 @@ from pagerag_lab.training.network import Network
 __all__ = [
     "answers",
     "decode_scored",
-    "expected_error",
     "expected_set",
     "logits",
     "pool_figures",
@@ -150,19 +150,8 @@ def pool_figures(rows: Sequence[Row], signals: Sequence[np.ndarray]) -> dict[str
         }
     for name, pairs in every.items():
         p, y = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        figures[f"{name} ECE"] = round(expected_error(p, y.astype(float)), 4)
+        figures[f"{name} ECE"] = round(calibration_error(reliability_bins(p, y, bins=15)), 4)
     return figures
-
-
-def expected_error(p: np.ndarray, y: np.ndarray, bins: int = 15) -> float:
-    """Return the expected calibration error: how far probabilities are from frequencies, over equal bins."""
-    places = np.minimum((p * bins).astype(int), bins - 1)
-    gaps = [
-        abs(p[places == b].mean() - y[places == b].mean()) * (places == b).mean()
-        for b in range(bins)
-        if (places == b).any()
-    ]
-    return float(sum(gaps))
 
 
 def normalise(text: str) -> list[str]:

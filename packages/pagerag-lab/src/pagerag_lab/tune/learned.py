@@ -30,9 +30,9 @@ from pagerag.promotion.learned import SUFFICIENCY, LearnedModel, cover_of, suffi
 from pagerag.promotion.next_unit import CONSIDERED, Standing, next_rows, rank_units
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.trees import Trees
+from pagerag_lab.metrics.calibration import calibration_error, reliability_bins
 from pagerag_lab.metrics.statistics import auroc
 from pagerag_lab.tune.boosting import Growth, boost, predict, to_trees
-from pagerag_lab.tune.calibration import expected_calibration_error
 from pagerag_lab.tune.labelled import LabelledPool, fold_of
 from pagerag_lab.tune.sizes import Prefixes, fit_size
 
@@ -296,7 +296,7 @@ def _figures(
             }
     p = np.concatenate(scores)
     y = np.concatenate([row.item.gold[row.view.unit] for row in rows])
-    found["ece"] = round(expected_calibration_error(p, y), 4)
+    found["ece"] = round(calibration_error(reliability_bins(p, y)), 4)
     strangers = [
         float(s.max()) for s, row in zip(scores, rows, strict=True) if row.item.variant == "stranger"
     ]
@@ -334,7 +334,7 @@ def _fit_sufficiency(
     for fold in range(settings.folds):
         held = fold_of_row == fold
         oof[held] = predict(boost(x[~held], y[~held], weight[~held], settings.verdict), x[held])
-    figures: dict[str, Any] = {"ece": round(expected_calibration_error(oof, y > 0), 4)}
+    figures: dict[str, Any] = {"ece": round(calibration_error(reliability_bins(oof, y > 0)), 4)}
     groups = np.array([row.item.group for row in rows])
     variants = np.array([row.item.variant for row in rows])
     main = np.array([row.item.main and bool(row.item.gold_ids) for row in rows])
