@@ -7,11 +7,14 @@ a command are its expected output, in which ``...`` stands for anything.
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import io
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,6 +147,75 @@ def test_every_page_is_in_the_site_and_every_link_leads_somewhere():
         assert page.exists(), f"mkdocs.yml lists {name}, which does not exist"
         for target in re.findall(r"\]\(([\w./-]+\.md)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{name} links to {target}, which does not exist"
+
+
+_CODE = re.compile(r"^```(?:console|bash|sh|text)?\n(.*?)^```$|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(
+    r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:python -m (?P<module>pagerag\w*[\w.]+)|(?:\S*/)?pagerag (?P<command>[a-z]+)\b)"
+    r"(?P<rest>[^|;<>]*)"
+)
+_FLAG = re.compile(r"(?<![^\s\[])--[a-z][\w-]*")
+TEXTS = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+
+
+def named_commands(text: str) -> set[tuple[str, str]]:
+    """The commands that lines of code on a page open with, and the flags and reproductions named with them."""
+    found: set[tuple[str, str]] = set()
+    for code in _CODE.finditer(text):
+        for line in (code[1] or code[2]).replace("\\\n", " ").splitlines():
+            named = _NAMED.match(line)
+            if named is None:
+                continue
+            name = named["module"] or named["command"]
+            words = _FLAG.findall(named["rest"])
+            if name == "reproduce" and (table := re.match(r" ([a-z][\w-]+)", named["rest"])):
+                words.append(table[1])
+            found |= {(name, word) for word in ("", *words)}
+    return found
+
+
+def help_of(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What ``--help`` says of a command or a module; of a module that needs torch, its source instead."""
+    if "." not in name:
+        with pytest.raises(SystemExit) as left:
+            main([name, "--help"])
+    else:
+        monkeypatch.setattr(sys, "argv", [name, "--help"])
+        try:
+            with pytest.raises(SystemExit) as left:
+                runpy.run_module(name, run_name="__main__")
+        except ModuleNotFoundError as missing:
+            if missing.name not in {"torch", "transformers"}:
+                raise
+            source = importlib.util.find_spec(name)
+            assert source is not None
+            assert source.origin is not None
+            return Path(source.origin).read_text(encoding="utf-8")
+    assert left.value.code == 0, f"{name} --help fails"
+    return capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules after import:RuntimeWarning")
+@pytest.mark.parametrize("page", TEXTS)
+def test_the_commands_that_a_page_names_are_there(page, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    helps: dict[str, str] = {}
+    for name, word in sorted(named_commands((ROOT / page).read_text(encoding="utf-8"))):
+        if name not in helps:
+            helps[name] = help_of(name, capsys, monkeypatch)
+        assert word in helps[name], f"{page}: {name} has no {word}"
+
+
+def test_a_command_that_is_not_there_is_found_out(capsys, monkeypatch):
+    page = "`pagerag ask --no-such-flag`, from pagerag import promote\n```console\n$ python -m pagerag_lab.none\n```\n"
+    assert named_commands(page) == {
+        ("ask", ""),
+        ("ask", "--no-such-flag"),
+        ("pagerag_lab.none", ""),
+    }
+    assert "--no-such-flag" not in help_of("ask", capsys, monkeypatch)
+    with pytest.raises(ImportError):
+        help_of("pagerag_lab.none", capsys, monkeypatch)
 
 
 def test_the_runner_can_fail(tmp_path):
