@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     writing; a file that is replaced keeps its own.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.part")
     # The umask is applied by the system when the file is made: reading it would mean setting it, for every
     # thread of the process.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 __all__ = ["asset", "drawing"]
 
@@ -11,7 +11,7 @@ __all__ = ["asset", "drawing"]
 @cache
 def asset(name: str) -> str:
     """Return one of the files that pages are made of."""
-    return files("pagerag.explain").joinpath("assets", name).read_text(encoding="utf-8")
+    return (Path(__file__).with_name("assets") / name).read_text(encoding="utf-8")
 
 
 def drawing() -> str:

@@ -14,7 +14,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +162,8 @@ class LearnedModel:
 @cache
 def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
     name = f"learned-{'sentence' if mode == 'sentence' else 'document'}{'-support' if support else ''}.npz"
-    source = files("pagerag.promotion").joinpath("data", name)
-    if not source.is_file():
-        return None
-    with as_file(source) as path:
-        return LearnedModel.load(path)
+    path = Path(__file__).with_name("data") / name
+    return LearnedModel.load(path) if path.is_file() else None
 
 
 class LearnedStrategy:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +118,8 @@ class Weights:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Weights:
         """Read weights from a JSON or TOML file that has every field and no other."""
+        import tomllib  # two milliseconds that importing pagerag need not take
+
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8")
@@ -178,5 +178,5 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
 
 @cache
 def _shipped(mode: Mode) -> Weights:
-    source = files("pagerag.promotion").joinpath("data", f"weights-{mode}.json")
+    source = Path(__file__).with_name("data") / f"weights-{mode}.json"
     return Weights.from_dict(json.loads(source.read_text(encoding="utf-8")), name=f"weights-{mode}.json")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ _RAREST = 12.0  # what a word that is in no list weighs: about ln(1 / 6e-6)
 
 @cache
 def _weights() -> dict[str, float]:
-    source = files("pagerag.promotion").joinpath("data", "word-rarity.json")
+    source = Path(__file__).with_name("data") / "word-rarity.json"
     levels: dict[str, str] = json.loads(source.read_text(encoding="utf-8"))["words"]
     return {word: float(level) for level, words in levels.items() for word in words.split(" ")}
 

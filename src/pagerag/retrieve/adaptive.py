@@ -15,11 +15,10 @@ The result is an ordinary Pool: promotion has the last word.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -282,8 +281,7 @@ class Frontier:
 @lru_cache(maxsize=1)
 def rankers() -> tuple[Trees, Trees]:
     """Return the two rankers that come with the package: by direct features, and by all of them."""
-    file = files("pagerag.retrieve").joinpath("data", "adaptive.npz")
-    with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
+    with np.load(Path(__file__).with_name("data") / "adaptive.npz", allow_pickle=False) as arrays:
         return Trees.from_arrays("direct", arrays), Trees.from_arrays("linked", arrays)
 
 
