@@ -45,7 +45,7 @@ READERS = {
     "analyze": Analyzer().analyze,
     "analyze whole": lambda text: Analyzer().analyze(text, whole=True),
     "title_keys": unkept(keys.title_keys),
-    "gazetteer title_keys": gazetteer.title_keys,
+    "title_entities": gazetteer.title_entities,
     "title": Title,
     "document of a request": lambda text: read_document(text, 0),
     "mapping of a request": lambda text: read_document({"text": text}, 0),

@@ -12,7 +12,7 @@ from pagerag.errors import FormatError
 from pagerag.text import Analysis, Analyzer, extract_entities, read_question, split_sentences, tokenize
 from pagerag.text.entities import name_key
 from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
-from pagerag.text.gazetteer import Gazetteer, title_keys
+from pagerag.text.gazetteer import Gazetteer, title_entities
 from pagerag.text.questions import relation_mask
 from pagerag.text.tokens import all_words
 
@@ -176,9 +176,9 @@ def test_the_gazetteer_resolves_only_what_is_certain() -> None:
     assert names.resolve("morricone", "Morricone") == "ennio morricone"
 
 
-def test_title_keys_drop_what_tells_namesakes_apart() -> None:
-    assert title_keys("Get Low (film)") == ("get low", "get low film")
-    assert title_keys("(500) Days of Summer") == ("500 days summer", "500 days summer")
+def test_title_entities_drop_what_tells_namesakes_apart() -> None:
+    assert title_entities("Get Low (film)") == ("get low", "get low film")
+    assert title_entities("(500) Days of Summer") == ("500 days summer", "500 days summer")
 
 
 def test_a_callable_replaces_the_extractor() -> None:

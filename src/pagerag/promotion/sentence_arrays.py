@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pagerag._remember import remember
 from pagerag.text.analysis import Analysis, codes_of
 from pagerag.text.codes import word_codes
-from pagerag.text.gazetteer import title_keys, title_parts
+from pagerag.text.gazetteer import title_entities, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
 
@@ -49,7 +49,7 @@ class Title:
 
     def __init__(self, title: str) -> None:
         self.name = title[:_LONGEST_TITLE]
-        self.key = title_keys(self.name)[0]
+        self.key = title_entities(self.name)[0]
         tokens = tokenize(self.name)
         self.words = word_codes(tokens)
         self.size = len(set(tokens))

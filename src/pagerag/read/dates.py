@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pagerag.text.entities import name_key
-from pagerag.text.gazetteer import title_keys
+from pagerag.text.gazetteer import title_entities
 from pagerag.units import Candidate
 
 __all__ = ["Comparison", "compare", "dates"]
@@ -151,7 +151,7 @@ def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
     key = name_key(name)
     if not key:
         return []
-    titled = [i for i, unit in enumerate(context) if unit.title and key in title_keys(unit.title)]
+    titled = [i for i, unit in enumerate(context) if unit.title and key in title_entities(unit.title)]
     if titled:
         return titled
     return [i for i, unit in enumerate(context) if name_key(unit.text[: len(name) + 20]).startswith(key)]

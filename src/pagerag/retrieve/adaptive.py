@@ -27,14 +27,10 @@ from numpy.typing import NDArray
 from pagerag.errors import InputError
 from pagerag.promotion.trees import Trees
 from pagerag.protocols import Corpus, Encoder, Snapshot
-from pagerag.retrieve.candidate_features import (
-    FeatureTable,
-    PassageCache,
-    PassageReading,
-    QuestionReading,
-)
+from pagerag.retrieve.candidate_features import FeatureTable, QuestionReading
 from pagerag.retrieve.fusion import fuse_hits
 from pagerag.text.names import NameReading, numbered_names
+from pagerag.text.passage_reading import PassageCache, PassageReading
 from pagerag.units import Candidate, Hit, Pool
 
 __all__ = ["AdaptiveRetriever", "Frontier", "Limits"]

@@ -11,22 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.text.entities import extract_entities
-from pagerag.text.keys import key_number, title_keys
-from pagerag.text.names import MAX_READ, NameReading, numbered_names, opening_name, read_names
+from pagerag.text.keys import key_number
+from pagerag.text.names import NameReading, numbered_names, read_names
+from pagerag.text.passage_reading import PassageReading
 from pagerag.text.questions import read_question
-from pagerag.text.terms import terms, terms_of
-from pagerag.text.tokens import all_words
-from pagerag.units import Candidate
+from pagerag.text.terms import terms
 
-__all__ = ["DIRECT", "LINK", "FeatureTable", "PassageCache", "PassageReading", "QuestionReading"]
+__all__ = ["DIRECT", "LINK", "FeatureTable", "QuestionReading"]
 
 DIRECT = (
     "fused", "dense", "dense_gap", "lexical", "lexical_share", "title_named", "title_kind", "title_words",
@@ -40,69 +38,7 @@ LINK = (
 )  # fmt: skip
 
 _GAP, _INSIDE, _TITLES = map(DIRECT.index, ("dense_gap", "title_inside", "titles_in_question"))
-_READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
 _FAR = 12.0  # words between a cue and a name that have nothing to do with each other
-
-
-@dataclass(frozen=True)
-class PassageReading:
-    """A candidate with its reading; made once for each passage and kept."""
-
-    unit: Candidate
-    reading: NameReading
-    keys: tuple[str, ...]
-    key_numbers: tuple[int, ...]
-    terms: frozenset[str]
-    title_terms: frozenset[str]
-
-    @classmethod
-    def of(cls, unit: Candidate) -> PassageReading:
-        """Read a candidate."""
-        name = unit.title or opening_name(unit.text)
-        keys = title_keys(name) if name else ()
-        reading = read_names(unit.text)
-        return cls(
-            unit=unit,
-            reading=reading,
-            keys=keys,
-            key_numbers=tuple(map(key_number, keys)),
-            terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
-            title_terms=frozenset(terms(name)) if name else frozenset(),
-        )
-
-    @cached_property
-    def entity_keys(self) -> tuple[str, ...]:
-        """Return the keys of the text's entities that are no numbers, in order; read when first asked for.
-
-        An Analysis has the entities of each sentence by itself; here names may run on over a sentence's end,
-        as the rankers were trained.
-        """
-        found = (" ".join(all_words(name)) for name in extract_entities(self.unit.text[:_READ_FOR_NAMES]))
-        return tuple(key for key in found if key and not key[0].isdigit())
-
-
-class PassageCache:
-    """The last passages that were read, so that one that many questions find is read once.
-
-    Safe for several threads: two may read the same passage, and either reading will do.
-    """
-
-    def __init__(self, most: int = 2048) -> None:
-        self.most = most
-        self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
-
-    def of(self, unit: Candidate) -> PassageReading:
-        """Return the unit's reading."""
-        key = (unit.id, unit.title, unit.text)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = PassageReading.of(unit)
-            if len(self._kept) >= self.most:
-                self._kept = {}
-            self._kept[key] = kept
-        elif kept.unit.vector is None and unit.vector is not None:
-            kept = replace(kept, unit=unit)
-        return kept
 
 
 @dataclass(frozen=True)

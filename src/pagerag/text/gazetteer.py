@@ -10,29 +10,22 @@ from collections.abc import Iterable
 
 from pagerag._remember import remember
 from pagerag.text.entities import name_key
+from pagerag.text.keys import without_bracket
 
-__all__ = ["Gazetteer", "title_keys", "title_parts"]
+__all__ = ["Gazetteer", "title_entities", "title_parts"]
 
-_OPENING, _CLOSING = "(（[", ")）]"
 _LONGEST_NAME = 8
 _AMBIGUOUS = ""
 
 
-def title_keys(title: str) -> tuple[str, str]:
-    """Return a title's key with and without the bracket that tells namesakes apart: "Get Low (film)"."""
-    full = name_key(title)
-    base = name_key(_without_bracket(title)) if title.endswith(tuple(_CLOSING)) else full
-    return base or full, full
+def title_entities(title: str) -> tuple[str, str]:
+    """Return a title as entities are linked, without the bracket that tells namesakes apart, and whole.
 
-
-def _without_bracket(title: str) -> str:
-    """Return a title that ends with a bracket without it.
-
-    By hand: a pattern that starts with optional blanks is tried at every blank of a hostile title.
+    >>> title_entities("Get Low (film)")
+    ('get low', 'get low film')
     """
-    after = 1 + max(title.rfind(mark, 0, -1) for mark in _CLOSING)
-    starts = [place for mark in _OPENING if (place := title.find(mark, after)) >= 0]
-    return title[: min(starts)].rstrip() if starts else title
+    full = name_key(title)
+    return name_key(without_bracket(title, "(（[")) or full, full
 
 
 class Gazetteer:

@@ -33,6 +33,7 @@ __all__ = [
     "run_numbers",
     "title_key",
     "title_keys",
+    "without_bracket",
     "word_number",
     "words_number",
 ]
@@ -42,7 +43,7 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 _FULL = (1 << 64) - 1
 
 _IS_KEY = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*").fullmatch
-_CLOSING = {")": "(", "）": "（"}
+_OPENING = {")": "(", "）": "（", "]": "["}
 
 
 @remember(12 << 20)
@@ -96,7 +97,7 @@ def title_keys(title: str) -> tuple[str, ...]:
     They are: the whole title; without a bracket at its end; then without initials; then what stands before a
     comma. The last two must keep two telling words, or they would name anybody.
     """
-    short = _without_bracket(title)
+    short = without_bracket(title)
     words = all_words(short)
     keys = [" ".join(all_words(title)), " ".join(words)]
     shorter = [[word for word in words if len(word) > 1]]
@@ -117,18 +118,17 @@ def name_numbers(title: str | None, names: Iterable[str] = ()) -> list[int]:
     return [key_number(key) for key in keys]
 
 
-def _without_bracket(title: str) -> str:
-    """Return the title without the bracketed qualifier at its end, if it has one.
+def without_bracket(title: str, kinds: str = "(（") -> str:
+    """Return the title without the bracketed qualifier at its end, if it has one of these kinds.
 
     By hand, because a pattern that starts with optional blanks is tried at every blank of a hostile title.
     """
     bare = title.rstrip()
-    opening = _CLOSING.get(bare[-1:])
-    if opening is None:
+    if _OPENING.get(bare[-1:], "-") not in kinds:
         return title
     inside = bare[:-1]
-    start = max(inside.rfind("("), inside.rfind("（"))
-    if start < 0 or ")" in inside[start:] or "）" in inside[start:]:
+    start = max(map(inside.rfind, kinds))
+    if start < 0 or any(closing in inside[start:] for closing in _OPENING if _OPENING[closing] in kinds):
         return title
     return bare[:start].rstrip()
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pagerag.promotion.trees import Trees
 from pagerag.retrieve import MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Frontier, Limits, probability
-from pagerag.retrieve.candidate_features import PassageCache
+from pagerag.text.passage_reading import PassageCache
 from pagerag_lab.benchmarks import corpora
 from pagerag_lab.product import write_atomic
 from pagerag_lab.tune.boosting import Growth, boost, to_trees

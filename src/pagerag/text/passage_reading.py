@@ -1,0 +1,82 @@
+"""Read a passage for search, once: its title keys or opening name, the names in it, and its terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pagerag.text.entities import extract_entities
+from pagerag.text.keys import key_number, title_keys
+from pagerag.text.names import MAX_READ, NameReading, opening_name, read_names
+from pagerag.text.terms import terms, terms_of
+from pagerag.text.tokens import all_words
+from pagerag.units import Candidate
+
+__all__ = ["PassageCache", "PassageReading"]
+
+_READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
+
+
+@dataclass(frozen=True)
+class PassageReading:
+    """What search reads of a passage: what it goes by, the names in it, and its terms.
+
+    ``keys`` are those of its title, or of the name that it opens with where it has none; an Analysis, which
+    promotion works on, goes by sentences and is stored with the index.
+    """
+
+    unit: Candidate
+    reading: NameReading
+    keys: tuple[str, ...]
+    key_numbers: tuple[int, ...]
+    terms: frozenset[str]
+    title_terms: frozenset[str]
+
+    @classmethod
+    def of(cls, unit: Candidate) -> PassageReading:
+        """Read a candidate."""
+        name = unit.title or opening_name(unit.text)
+        keys = title_keys(name) if name else ()
+        reading = read_names(unit.text)
+        return cls(
+            unit=unit,
+            reading=reading,
+            keys=keys,
+            key_numbers=tuple(map(key_number, keys)),
+            terms=frozenset(terms_of(reading.words) if reading.length < MAX_READ else terms(unit.text)),
+            title_terms=frozenset(terms(name)) if name else frozenset(),
+        )
+
+    @cached_property
+    def entity_keys(self) -> tuple[str, ...]:
+        """Return the keys of the text's entities that are no numbers, in order; read when first asked for.
+
+        An Analysis has the entities of each sentence by itself; here names may run on over a sentence's end,
+        as the rankers were trained.
+        """
+        found = (" ".join(all_words(name)) for name in extract_entities(self.unit.text[:_READ_FOR_NAMES]))
+        return tuple(key for key in found if key and not key[0].isdigit())
+
+
+class PassageCache:
+    """The last passages that were read, so that one that many questions find is read once.
+
+    Safe for several threads: two may read the same passage, and either reading will do.
+    """
+
+    def __init__(self, most: int = 2048) -> None:
+        self.most = most
+        self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
+
+    def of(self, unit: Candidate) -> PassageReading:
+        """Return the unit's reading."""
+        key = (unit.id, unit.title, unit.text)
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = PassageReading.of(unit)
+            if len(self._kept) >= self.most:
+                self._kept = {}
+            self._kept[key] = kept
+        elif kept.unit.vector is None and unit.vector is not None:
+            kept = replace(kept, unit=unit)
+        return kept
