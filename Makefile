@@ -21,8 +21,10 @@ $(BIN)/uv:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
+# Bytecode is written at once, as pip does: without it one question takes 0.4 s more, in every process.
 $(VENV)/.app: $(BIN)/uv pyproject.toml
-	$(PIP) --quiet -e '.[app]' -e ./packages/pagerag-models
+	$(PIP) --quiet --compile-bytecode -e '.[app]' -e ./packages/pagerag-models
+	$(BIN)/python -m compileall -q src/pagerag
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app packages/pagerag-lab/pyproject.toml

@@ -14,6 +14,7 @@ Value = TypeVar("Value")
 
 LARGEST_SHARE = 16
 """An entry that takes more than this part of a cache's bytes is made again each time."""
+_WHOLE = frozenset({str, bytes, int, float, bool, type(None)})  # most values, and they have no parts
 _ENTRY = 104  # bytes of a dict's slot: hash, key, value and index, in a table that is two thirds full
 
 
@@ -58,6 +59,8 @@ def remember(most_bytes: int) -> Callable[[Callable[[Key], Value]], Callable[[Ke
 def size_of(value: Any) -> int:
     """Return about how many bytes a value holds; parts that are shared are counted each time."""
     size = sys.getsizeof(value, 64)
+    if type(value) in _WHOLE:
+        return size
     if isinstance(value, tuple | list | frozenset | set):
         return size + sum(map(size_of, value))
     if isinstance(value, Mapping):

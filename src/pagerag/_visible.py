@@ -19,6 +19,7 @@ _INVISIBLE = frozenset(
 )
 _HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co"})
 _LONGEST_RUN = 30
+_BEYOND_LATIN = re.compile(f"[\u0300-\U0001e94f]{{{_LONGEST_RUN + 1}}}")  # the patterns below cost 10 ms
 _LINE_BREAKS = frozenset("\n\r\u2028\u2029\x85\x0b\x0c")
 
 
@@ -64,7 +65,7 @@ def short_runs(text: str) -> str:
     Normalising sorts each run of marks, and Python's sort takes time quadratic in the run: 40,000 marks took
     4.5 s. Thirty is the limit of Unicode's stream-safe format (UAX 15); no language needs more.
     """
-    if len(text) <= _LONGEST_RUN:
+    if len(text) <= _LONGEST_RUN or _BEYOND_LATIN.search(text) is None:
         return text
     suspected, run = _mark_runs()
     return text if suspected.search(text) is None else run.sub(r"\1", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections import deque
@@ -10,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 
@@ -25,8 +24,12 @@ from pagerag.text.terms import encoded_text
 from pagerag.text.tokens import fold
 from pagerag.units import Answer, Candidate, Mode, Pool, SupportChoice
 
+if TYPE_CHECKING:
+    import asyncio
+
 __all__ = ["Failure", "PageRAG", "Result", "Stage", "promoter_of"]
 
+Given = TypeVar("Given")
 Units = Literal["auto", "core", "context"]
 
 LONGEST_QUESTION = 20_000
@@ -177,7 +180,7 @@ class PageRAG:
 
     async def aclose(self) -> None:
         """Close without blocking the event loop."""
-        await asyncio.to_thread(self.close)
+        await _in_thread(self.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -196,7 +199,7 @@ class PageRAG:
     async def aask(self, question: str) -> Result:
         """Answer one question without blocking the event loop."""
         started = time.perf_counter()
-        work = await asyncio.to_thread(self._gather, question)
+        work = await _in_thread(self._gather, question)
         with _timed(work.timings, "read"):
             answer = await self.reader.aread(question, self._shown(work), state=work.promotion.state)
         return self._result(work, answer, started)
@@ -229,10 +232,12 @@ class PageRAG:
         """Answer many questions as ``ask_many`` does, for async callers."""
         if workers < 1:
             raise InputError(f"workers must be at least 1, not {workers}")
+        from asyncio import create_task
+
         flying: deque[asyncio.Task[Result | Failure]] = deque()
         try:
             for question in questions:
-                flying.append(asyncio.create_task(self._aattempt(question)))
+                flying.append(create_task(self._aattempt(question)))
                 if len(flying) >= workers:
                     yield await flying.popleft()
             while flying:
@@ -413,6 +418,13 @@ def promoter_of(settings: Settings) -> Promoter:
     from pagerag.promotion import Weights
 
     return Promoter(weights=Weights.load(settings.promote.weights), support=support)
+
+
+async def _in_thread(work: Callable[..., Given], *given: Any) -> Given:
+    """Do work in a thread; asyncio is imported here, because one question of the command never needs it."""
+    from asyncio import to_thread  # 20 ms
+
+    return await to_thread(work, *given)
 
 
 @contextmanager

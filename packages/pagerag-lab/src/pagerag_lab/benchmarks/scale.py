@@ -59,6 +59,8 @@ from pagerag_lab.benchmarks.pipeline import recall, write_corpus
 
 WARM_UP = 5
 NOTHING = "import numpy"
+OWN_VARIABLES = frozenset({"PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"})
+"""What the environment of a measured process does not have."""
 
 # The most that each row may be, by number of passages.
 TARGETS: dict[str, dict[int, Any]] = {
@@ -192,8 +194,14 @@ def spent(command: list[str]) -> tuple[float, float]:
         "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
         "print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
     )
+    # As a user has it: with bytecode, which the first run writes, and with the threads that libraries start.
+    environment = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
     done = subprocess.run(
-        [sys.executable, "-c", program, *command], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *command],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
     cpu, memory = done.stdout.split()
     return float(cpu), float(memory) / (2**20 if sys.platform == "darwin" else 2**10)
