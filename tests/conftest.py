@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pagerag.testing.postgres import PostgresServer
+    from pagerag_lab.servers.postgres import PostgresServer
 
 try:
     import hypothesis
@@ -40,7 +40,7 @@ def support():
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    from pagerag.testing.postgres import PostgresServer, missing_server
+    from pagerag_lab.servers.postgres import PostgresServer, missing_server
 
     why = missing_server()
     if why:

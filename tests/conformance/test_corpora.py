@@ -13,7 +13,7 @@ import pytest
 from pagerag.protocols import Encoder
 from pagerag.store import MemoryCorpus, open_store
 from pagerag.testing import check_corpus
-from pagerag.testing.postgres import PostgresServer, open_postgres
+from pagerag_lab.servers.postgres import PostgresServer, open_postgres
 
 
 def test_the_embedded_store(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pagerag.protocols import Corpus
 from pagerag.store import MemoryCorpus, open_store
 from pagerag.store.postgres import PostgresCorpus
 from pagerag.testing import FakeEncoder
-from pagerag.testing.postgres import PostgresServer, missing_server
+from pagerag_lab.servers.postgres import PostgresServer, missing_server
 
 from .conftest import FULL, Fault
 from .work import QUESTIONS, document, lost

@@ -15,7 +15,7 @@ import pytest
 from pagerag.errors import StoreError
 from pagerag.store import SqliteCorpus
 from pagerag.testing import FakeEncoder
-from pagerag.testing.object_store import ObjectServer, missing_object_server
+from pagerag_lab.servers.object_store import ObjectServer, missing_object_server
 
 from .conftest import FULL, Fault
 from .work import assert_undisturbed, document, killed_writer, lost

@@ -21,7 +21,7 @@ from pagerag.store import MemoryCorpus, Unit, open_store, postgres_database, sto
 from pagerag.store import postgres as engine
 from pagerag.store.postgres_schema import MIGRATIONS, grants
 from pagerag.testing import FakeEncoder
-from pagerag.testing.postgres import PostgresServer
+from pagerag_lab.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.integration
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,8 +11,8 @@ import pytest
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.store import open_store, store_exists
 from pagerag.testing import FakeEncoder, check_corpus
-from pagerag.testing.object_store import ObjectServer, missing_object_server
 from pagerag.units import Unit
+from pagerag_lab.servers.object_store import ObjectServer, missing_object_server
 
 pytestmark = [
     pytest.mark.integration,

@@ -51,11 +51,11 @@ from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever
 from pagerag.retrieve import encoder as make_encoder
 from pagerag.retrieve.encoders import DEFAULT_ENCODER
 from pagerag.store import SqliteCorpus, open_store
-from pagerag.testing.postgres import PostgresServer
 from pagerag.text import encoded_text
 from pagerag.text.terms import terms
 from pagerag.units import Unit
 from pagerag_lab.benchmarks.pipeline import recall, write_corpus
+from pagerag_lab.servers.postgres import PostgresServer
 
 WARM_UP = 5
 NOTHING = "import numpy"
