@@ -51,42 +51,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what text, title or id is called in JSONL, JSON, CSV and Parquet files",
     )
     parser.add_argument(
-        "--passage-chars", type=int, default=_DEFAULT.passage_chars, metavar="N", help="longest passage"
-    )
-    parser.add_argument(
-        "--overlap", type=int, default=_DEFAULT.overlap, metavar="N", help="sentences that passages share"
-    )
-    parser.add_argument(
-        "--record-chars",
-        type=int,
-        default=_DEFAULT.record_chars,
-        metavar="N",
-        help="records up to this length stay one passage",
-    )
-    parser.add_argument(
         "--relative-to", metavar="DIR", help="store paths relative to this folder, so that both can move"
     )
-    parser.add_argument(
-        "--max-file-mb",
-        type=float,
-        default=_DEFAULT.max_file_bytes / 2**20,
-        metavar="N",
-        help="larger files are refused, unless their format is read record by record",
-    )
-    parser.add_argument(
-        "--max-seconds",
-        type=float,
-        default=_DEFAULT.max_seconds,
-        metavar="N",
-        help="a file is given up when its next document takes longer",
-    )
-    parser.add_argument(
-        "--max-memory-mb",
-        type=float,
-        default=_DEFAULT.max_memory_bytes / 2**20,
-        metavar="N",
-        help="memory of the process that reads files",
-    )
+    for name, default, said in (
+        ("passage-chars", _DEFAULT.passage_chars, "longest passage"),
+        ("overlap", _DEFAULT.overlap, "sentences that passages share"),
+        ("record-chars", _DEFAULT.record_chars, "records up to this length stay one passage"),
+        ("max-file-mb", _DEFAULT.max_file_bytes / 2**20, "larger files are refused, unless read by record"),
+        ("max-seconds", _DEFAULT.max_seconds, "a file is given up when its next document takes longer"),
+        ("max-memory-mb", _DEFAULT.max_memory_bytes / 2**20, "memory of the process that reads files"),
+    ):
+        parser.add_argument(f"--{name}", type=type(default), default=default, metavar="N", help=said)
     parser.add_argument(
         "--follow-links", action="store_true", help="read links in a folder that lead out of it"
     )

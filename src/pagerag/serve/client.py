@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pagerag import errors
 from pagerag._extras import need
@@ -16,6 +15,7 @@ from pagerag.units import Candidate, Mode, State
 __all__ = ["Asked", "AsyncClient", "Cited", "Client", "Promoted", "Ranked", "Streamed"]
 
 Texts = Sequence[str | Mapping[str, Any] | Candidate]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,77 +82,75 @@ class Streamed:
     result: Asked | None = None
 
 
-class _Calls:
-    """Requests and replies, the same for both clients."""
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[T]):
+    """A request, and how its reply is read; a call without a body is a GET."""
 
-    def __init__(self, base_url: str, api_key: str | None) -> None:
-        self.base_url = base_url.rstrip("/")
-        self.headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    path: str
+    body: Mapping[str, Any] | None
+    read: Callable[[Any], T]
 
-    def promote(
-        self, question: str, candidates: Texts, k: int | None, mode: Mode | None, options: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        body = {
-            "question": question,
-            "candidates": [_candidate(item) for item in candidates],
-            "k": k,
-            "mode": mode,
-        }
-        return {name: value for name, value in {**body, **options}.items() if value is not None}
 
-    def ask(self, question: str, store: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-        body = {"question": question, "store": store, **options}
-        return {name: value for name, value in body.items() if value is not None}
+def _promote(
+    question: str, candidates: Texts, k: int | None, mode: Mode | None, options: Mapping[str, Any]
+) -> _Call[Promoted]:
+    units = [_candidate(item) for item in candidates]
+    body = _given({"question": question, "candidates": units, "k": k, "mode": mode, **options})
+    return _Call("/v1/promote", body, _promoted)
 
-    def promoted(self, body: Mapping[str, Any]) -> Promoted:
-        return Promoted(
-            question=body["question"],
-            state=body["state"],
-            sufficiency=body["sufficiency"],
-            core=tuple(body["core"]),
-            context=tuple(body["context"]),
-            scores={unit["id"]: unit["score"] for unit in body["candidates"]},
-            trace=body,
-        )
 
-    def asked(self, body: Mapping[str, Any]) -> Asked:
-        names = Cited.__dataclass_fields__
-        return Asked(
-            question=body["question"],
-            text=body["answer"]["text"],
-            statement=body["statement"],
-            state=body["state"],
-            sufficiency=body["sufficiency"],
-            citations=tuple(
-                Cited(**{name: cited.get(name) for name in names}) for cited in body["citations"]
-            ),
-            context=tuple(body["context"]),
-            core=tuple(body["core"]),
-            verdict=body.get("verdict", ""),
-            missing=tuple(body.get("missing", ())),
-            raw=body,
-        )
+def _ask(question: str, store: str | None, options: Mapping[str, Any], **more: bool) -> _Call[Asked]:
+    return _Call("/v1/ask", _given({"question": question, "store": store, **options, **more}), _asked)
 
-    def event(self, kind: str, body: Mapping[str, Any]) -> Streamed:
-        if kind == "error":
-            raise raised(body["error_type"], body["message"], 502)
-        if kind == "result":
-            return Streamed("result", result=self.asked(body))
-        return Streamed("words", body["text"]) if kind == "words" else Streamed("stage", body["name"])
 
-    def ranked(self, body: Mapping[str, Any]) -> list[Ranked]:
-        return [Ranked(result["index"], result["relevance_score"]) for result in body["results"]]
+def _explain(question: str, options: Mapping[str, Any]) -> _Call[dict[str, Any]]:
+    body = {"question": question, **options}
+    if body.get("candidates") is not None:
+        body["candidates"] = [_candidate(item) for item in body["candidates"]]
+    return _Call("/v1/explain", body, dict)
 
-    def checked(self, status: int, text: str) -> Any:
-        try:
-            body = json.loads(text)
-        except ValueError:
-            body = {}
-        if status == 200:
-            return body
-        message = body.get("message") if isinstance(body, dict) else None
-        kind = body.get("error_type", "") if isinstance(body, dict) else ""
-        raise raised(kind, message or f"{self.base_url} answered {status}", status)
+
+def _rerank(query: str, documents: Sequence[str], top_n: int | None) -> _Call[list[Ranked]]:
+    body = {"query": query, "documents": list(documents), "top_n": top_n}
+    return _Call(
+        "/v2/rerank", body, lambda reply: [Ranked(r["index"], r["relevance_score"]) for r in reply["results"]]
+    )
+
+
+_STORES: _Call[list[dict[str, Any]]] = _Call("/v1/stores", None, lambda reply: list(reply["stores"]))
+
+
+def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _promoted(body: Mapping[str, Any]) -> Promoted:
+    return Promoted(
+        question=body["question"],
+        state=body["state"],
+        sufficiency=body["sufficiency"],
+        core=tuple(body["core"]),
+        context=tuple(body["context"]),
+        scores={unit["id"]: unit["score"] for unit in body["candidates"]},
+        trace=body,
+    )
+
+
+def _asked(body: Mapping[str, Any]) -> Asked:
+    names = Cited.__dataclass_fields__
+    return Asked(
+        question=body["question"],
+        text=body["answer"]["text"],
+        statement=body["statement"],
+        state=body["state"],
+        sufficiency=body["sufficiency"],
+        citations=tuple(Cited(**{name: cited.get(name) for name in names}) for cited in body["citations"]),
+        context=tuple(body["context"]),
+        core=tuple(body["core"]),
+        verdict=body.get("verdict", ""),
+        missing=tuple(body.get("missing", ())),
+        raw=body,
+    )
 
 
 def raised(kind: str, message: str, status: int) -> PageRAGError:
@@ -187,18 +185,63 @@ def _relation(value: Any) -> list[str]:
     return [str(part) for part in value]
 
 
-def _parsed(block: list[str]) -> tuple[str, Any] | None:
-    kind, data = "message", ""
-    for line in block:
+class _Events:
+    """Server-sent events, put together from their lines."""
+
+    def __init__(self) -> None:
+        self._kind, self._data = "message", ""
+
+    def take(self, line: str) -> Streamed | None:
+        """Take one line; return the event that it ends, if any."""
         name, _, value = line.partition(": ")
         if name == "event":
-            kind = value
+            self._kind = value
         elif name == "data":
-            data += value
-    return (kind, json.loads(data)) if data else None
+            self._data += value
+        if line or not self._data:
+            return None
+        kind, body = self._kind, json.loads(self._data)
+        self._kind, self._data = "message", ""
+        if kind == "error":
+            raise raised(body["error_type"], body["message"], 502)
+        if kind == "result":
+            return Streamed("result", result=_asked(body))
+        return Streamed("words", body["text"]) if kind == "words" else Streamed("stage", body["name"])
 
 
-class Client:
+class _Connection:
+    """What both clients know of the server, and what its replies mean."""
+
+    _kind: ClassVar[str]  # ours are named like httpx's
+
+    def __init__(
+        self, base_url: str = "http://127.0.0.1:8484", *, api_key: str | None = None, timeout: float = 150.0
+    ) -> None:
+        self._httpx = need("httpx", "httpx", "serve", f"pagerag.serve.{self._kind}")
+        self.base_url = base_url.rstrip("/")
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._http = getattr(self._httpx, self._kind)(
+            base_url=self.base_url, headers=headers, timeout=timeout
+        )
+
+    def _checked(self, status: int, text: str) -> Any:
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = {}
+        if status == 200:
+            return body
+        message = body.get("message") if isinstance(body, dict) else None
+        kind = body.get("error_type", "") if isinstance(body, dict) else ""
+        raise raised(kind, message or f"{self.base_url} answered {status}", status)
+
+    def _lost(self, problem: Exception) -> PageRAGError:
+        if isinstance(problem, self._httpx.TimeoutException):
+            return ReaderTimeoutError(f"{self.base_url} did not answer in time")
+        return EndpointError(f"cannot reach {self.base_url}: {problem}")
+
+
+class Client(_Connection):
     """A client that waits.
 
     >>> client = Client("http://127.0.0.1:8484", api_key="…")          # doctest: +SKIP
@@ -206,14 +249,7 @@ class Client:
     'enough'
     """
 
-    def __init__(
-        self, base_url: str = "http://127.0.0.1:8484", *, api_key: str | None = None, timeout: float = 150.0
-    ) -> None:
-        self._httpx = need("httpx", "httpx", "serve", "pagerag.serve.Client")
-        self._calls = _Calls(base_url, api_key)
-        self._http = self._httpx.Client(
-            base_url=self._calls.base_url, headers=self._calls.headers, timeout=timeout
-        )
+    _kind = "Client"
 
     def promote(
         self,
@@ -224,52 +260,36 @@ class Client:
         **options: Any,
     ) -> Promoted:
         """Promote a pool; ``options`` are strategy, max_tokens, weights and vector."""
-        body = self._calls.promote(question, candidates, k, mode, options)
-        return self._calls.promoted(self._post("/v1/promote", body))
+        return self._send(_promote(question, candidates, k, mode, options))
 
     def ask(self, question: str, store: str | None = None, **options: Any) -> Asked:
         """Ask a store; ``options`` are k, pool, mode, strategy, max_tokens, weights, units and trace."""
-        return self._calls.asked(self._post("/v1/ask", self._calls.ask(question, store, options)))
+        return self._send(_ask(question, store, options))
 
     def stream(self, question: str, store: str | None = None, **options: Any) -> Iterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
-        body = {**self._calls.ask(question, store, options), "stream": True}
+        call, events = _ask(question, store, options, stream=True), _Events()
         try:
-            with self._http.stream("POST", "/v1/ask", json=body) as reply:
+            with self._http.stream("POST", call.path, json=call.body) as reply:
                 if reply.status_code != 200:
-                    self._calls.checked(reply.status_code, reply.read().decode())
-                block: list[str] = []
+                    self._checked(reply.status_code, reply.read().decode())
                 for line in reply.iter_lines():
-                    if line:
-                        block.append(line)
-                        continue
-                    event, block = _parsed(block), []
-                    if event is not None:
-                        yield self._calls.event(*event)
+                    if (event := events.take(line)) is not None:
+                        yield event
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
 
     def explain(self, question: str, **options: Any) -> dict[str, Any]:
         """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
-        given = options.pop("candidates", None)
-        if given is not None:
-            options["candidates"] = [_candidate(item) for item in given]
-        found: dict[str, Any] = self._post("/v1/explain", {"question": question, **options})
-        return found
+        return self._send(_explain(question, options))
 
     def rerank(self, query: str, documents: Sequence[str], top_n: int | None = None) -> list[Ranked]:
         """Rank documents, best first."""
-        body = {"query": query, "documents": list(documents), "top_n": top_n}
-        return self._calls.ranked(self._post("/v2/rerank", body))
+        return self._send(_rerank(query, documents, top_n))
 
     def stores(self) -> list[dict[str, Any]]:
         """Return the stores that are served."""
-        try:
-            reply = self._http.get("/v1/stores")
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
-        found: list[dict[str, Any]] = self._calls.checked(reply.status_code, reply.text)["stores"]
-        return found
+        return self._send(_STORES)
 
     def close(self) -> None:
         """Close the connections."""
@@ -281,30 +301,18 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _send(self, call: _Call[T]) -> T:
         try:
-            reply = self._http.post(path, json=body)
+            reply = self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
-        return self._calls.checked(reply.status_code, reply.text)
-
-    def _lost(self, problem: Exception) -> PageRAGError:
-        if isinstance(problem, self._httpx.TimeoutException):
-            return ReaderTimeoutError(f"{self._calls.base_url} did not answer in time")
-        return EndpointError(f"cannot reach {self._calls.base_url}: {problem}")
+        return call.read(self._checked(reply.status_code, reply.text))
 
 
-class AsyncClient:
+class AsyncClient(_Connection):
     """The same for an event loop."""
 
-    def __init__(
-        self, base_url: str = "http://127.0.0.1:8484", *, api_key: str | None = None, timeout: float = 150.0
-    ) -> None:
-        self._httpx = need("httpx", "httpx", "serve", "pagerag.serve.AsyncClient")
-        self._calls = _Calls(base_url, api_key)
-        self._http = self._httpx.AsyncClient(
-            base_url=self._calls.base_url, headers=self._calls.headers, timeout=timeout
-        )
+    _kind = "AsyncClient"
 
     async def promote(
         self,
@@ -315,54 +323,38 @@ class AsyncClient:
         **options: Any,
     ) -> Promoted:
         """Promote a pool; ``options`` are strategy, max_tokens, weights and vector."""
-        body = self._calls.promote(question, candidates, k, mode, options)
-        return self._calls.promoted(await self._post("/v1/promote", body))
+        return await self._send(_promote(question, candidates, k, mode, options))
 
     async def ask(self, question: str, store: str | None = None, **options: Any) -> Asked:
         """Ask a store; ``options`` are k, pool, mode, strategy, max_tokens, weights, units and trace."""
-        return self._calls.asked(await self._post("/v1/ask", self._calls.ask(question, store, options)))
+        return await self._send(_ask(question, store, options))
 
     async def stream(
         self, question: str, store: str | None = None, **options: Any
     ) -> AsyncIterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
-        body = {**self._calls.ask(question, store, options), "stream": True}
+        call, events = _ask(question, store, options, stream=True), _Events()
         try:
-            async with self._http.stream("POST", "/v1/ask", json=body) as reply:
+            async with self._http.stream("POST", call.path, json=call.body) as reply:
                 if reply.status_code != 200:
-                    self._calls.checked(reply.status_code, (await reply.aread()).decode())
-                block: list[str] = []
+                    self._checked(reply.status_code, (await reply.aread()).decode())
                 async for line in reply.aiter_lines():
-                    if line:
-                        block.append(line)
-                        continue
-                    event, block = _parsed(block), []
-                    if event is not None:
-                        yield self._calls.event(*event)
+                    if (event := events.take(line)) is not None:
+                        yield event
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
 
     async def explain(self, question: str, **options: Any) -> dict[str, Any]:
         """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
-        given = options.pop("candidates", None)
-        if given is not None:
-            options["candidates"] = [_candidate(item) for item in given]
-        found: dict[str, Any] = await self._post("/v1/explain", {"question": question, **options})
-        return found
+        return await self._send(_explain(question, options))
 
     async def rerank(self, query: str, documents: Sequence[str], top_n: int | None = None) -> list[Ranked]:
         """Rank documents, best first."""
-        body = {"query": query, "documents": list(documents), "top_n": top_n}
-        return self._calls.ranked(await self._post("/v2/rerank", body))
+        return await self._send(_rerank(query, documents, top_n))
 
     async def stores(self) -> list[dict[str, Any]]:
         """Return the stores that are served."""
-        try:
-            reply = await self._http.get("/v1/stores")
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
-        found: list[dict[str, Any]] = self._calls.checked(reply.status_code, reply.text)["stores"]
-        return found
+        return await self._send(_STORES)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -371,19 +363,14 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def _send(self, call: _Call[T]) -> T:
         try:
-            reply = await self._http.post(path, json=body)
+            reply = await self._http.request(
+                "GET" if call.body is None else "POST", call.path, json=call.body
+            )
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
-        return self._calls.checked(reply.status_code, reply.text)
-
-    def _lost(self, problem: Exception) -> PageRAGError:
-        if isinstance(problem, self._httpx.TimeoutException):
-            return ReaderTimeoutError(f"{self._calls.base_url} did not answer in time")
-        return EndpointError(f"cannot reach {self._calls.base_url}: {problem}")
+        return call.read(self._checked(reply.status_code, reply.text))
