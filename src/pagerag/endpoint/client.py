@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from pagerag._extras import need
 from pagerag._secrets import Secret, redact, shown_url, url_secrets
 from pagerag.endpoint.loop import LoopThread
-from pagerag.endpoint.replies import LARGEST_REPLY, Reply, decode_json, excerpt
+from pagerag.endpoint.replies import LARGEST_REPLY, HttpReply, decode_json, excerpt
 from pagerag.endpoint.retry import RETRIED_STATUS, RetryPolicy, TransientError, retry_after
 from pagerag.errors import EndpointError, EndpointTimeoutError, SettingsError
 from pagerag.settings import ChatSettings
@@ -170,7 +170,7 @@ class Endpoint:
         self,
         path: str,
         body: Mapping[str, Any],
-        take: Callable[[Reply], Awaitable[T]],
+        take: Callable[[HttpReply], Awaitable[T]],
         attempts: Attempts,
     ) -> T:
         """Post ``body`` until ``take`` has made something of a reply with status 200, or tries are used up.
@@ -211,7 +211,7 @@ class Endpoint:
         self.close()
 
     async def _ask(self, path: str, body: Mapping[str, Any], parse: Callable[[Any], T], most: int) -> T:
-        async def take(reply: Reply) -> T:
+        async def take(reply: HttpReply) -> T:
             data = await reply.body(most)
             return await asyncio.to_thread(_parsed, data, parse, self.secrets)
 
@@ -224,12 +224,12 @@ class Endpoint:
         url: str,
         headers: Mapping[str, str],
         content: bytes,
-        take: Callable[[Reply], Awaitable[T]],
+        take: Callable[[HttpReply], Awaitable[T]],
     ) -> T:
         httpx = need("httpx", "httpx", "chat", "model endpoints")
         try:
             async with client.stream("POST", url, content=content, headers=headers) as response:
-                reply = Reply(response)
+                reply = HttpReply(response)
                 if reply.status != 200:
                     await self._refuse(reply)
                 return await take(reply)
@@ -242,7 +242,7 @@ class Endpoint:
             problem.args = (redact(str(problem), self.secrets),)
             raise
 
-    async def _refuse(self, reply: Reply) -> None:
+    async def _refuse(self, reply: HttpReply) -> None:
         said = excerpt(await reply.body(), self.secrets)
         remark = f"; {self._remarks[reply.status]}" if reply.status in self._remarks else ""
         message = f"HTTP {reply.status}{remark}{f' (it says: {said})' if said else ''}"

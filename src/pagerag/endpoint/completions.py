@@ -10,7 +10,7 @@ from typing import Any
 from pagerag._secrets import Secret
 from pagerag._visible import well_formed
 from pagerag.endpoint.client import Attempts, Endpoint
-from pagerag.endpoint.replies import Reply, count_of, decode_json, excerpt, text_of
+from pagerag.endpoint.replies import HttpReply, count_of, decode_json, excerpt, text_of
 from pagerag.endpoint.retry import TransientError
 from pagerag.errors import EndpointError, SettingsError
 from pagerag.settings import ChatSettings
@@ -77,7 +77,7 @@ async def complete(
     """
     shown = _Shown(emit)
 
-    async def take(reply: Reply) -> Completion:
+    async def take(reply: HttpReply) -> Completion:
         if emit is not None and "json" not in reply.kind:
             return await _streamed(reply, shown, endpoint.secrets)
         data = await reply.body()
@@ -157,7 +157,7 @@ class _Stream:
         return piece
 
 
-async def _streamed(reply: Reply, shown: _Shown, secrets: Sequence[Secret]) -> Completion:
+async def _streamed(reply: HttpReply, shown: _Shown, secrets: Sequence[Secret]) -> Completion:
     stream = _Stream()
     shown.begin()
     async for line in reply.lines(LARGEST_STREAM):

@@ -12,7 +12,7 @@ from pagerag._visible import visible, well_formed
 from pagerag.endpoint.retry import TransientError
 from pagerag.errors import EndpointError
 
-__all__ = ["LARGEST_REPLY", "Reply", "count_of", "decode_json", "excerpt", "text_of"]
+__all__ = ["LARGEST_REPLY", "HttpReply", "count_of", "decode_json", "excerpt", "text_of"]
 
 LARGEST_REPLY = 16 * 1024 * 1024
 """Bytes of a reply after decompression, unless a caller allows more."""
@@ -21,7 +21,7 @@ _QUOTED = 64 * 1024
 """Bytes of a reply that are looked at to quote it in a message."""
 
 
-class Reply:
+class HttpReply:
     """One HTTP reply, read in bounded pieces.
 
     httpx would unpack a whole chunk at once, and several codings one over the other: 1 MB of nested gzip

@@ -141,7 +141,7 @@ def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link
 
 
 def _worth(path: SupportPath, scores: Mapping[str, float]) -> tuple[bool, float, bool, bool, int]:
-    """Kept paths first, by their weakest unit; of the rejected, short ones between documents tell most."""
+    """Rank kept paths first, by their weakest unit; of the others, short ones between documents tell most."""
     if path.verdict == "kept":
         return False, -min(scores[unit.id] for unit in path.units), False, False, len(path.units)
     neighbours = any(edge.kind == "adjacent" for edge in path.edges)
@@ -163,7 +163,7 @@ def _naming_asked(promotion: Promotion) -> set[str]:
 
 
 def _quotes(answer: Answer | None, numbers: Sequence[Candidate]) -> dict[str, str]:
-    """Of each cited unit, the sentences in which the citations stand."""
+    """Return, of each cited unit, the sentences in which the citations stand."""
     said: dict[str, dict[str, None]] = {}
     for citation in answer.citations if answer is not None else ():
         if 0 < citation.number <= len(numbers) and citation.start is not None and citation.end is not None:
@@ -266,7 +266,7 @@ def _card(card: _Card) -> str:
 
 
 def _cut(text: str, room: float, size: float) -> str:
-    """``text`` on one line of ``room`` pixels."""
+    """Return ``text`` on one line of ``room`` pixels."""
     whole = clip(text, 60)
     short = whole
     while len(short) > 1 and width_of(short, size) > room:

@@ -11,13 +11,13 @@ __all__ = ["clip", "curve", "lines_of", "text_lines", "width_of"]
 
 
 def clip(text: str, most: int) -> str:
-    """One line of at most ``most`` characters."""
+    """Return one line of at most ``most`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide ``text`` is at this font size: wide characters count double, narrow ones less."""
+    """Return about how wide ``text`` is at this font size: wide characters count double, narrow ones less."""
     units = 0.0
     for letter in text:
         if unicodedata.east_asian_width(letter) in "WF":
@@ -32,7 +32,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
-    """``text`` wrapped to ``room`` pixels, at most ``most`` lines, the last one ending in … when cut."""
+    """Return ``text`` wrapped to ``room`` pixels, at most ``most`` lines, the last ending in … when cut."""
     columns = max(4, int(room / (size * 0.5)))
     words = [piece for word in text.split() for piece in textwrap.wrap(word, columns)]
     lines = [""]
@@ -53,7 +53,7 @@ def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
 def text_lines(
     lines: Sequence[str], x: float, y: float, *, size: float, step: float, kind: str = "", anchor: str = ""
 ) -> str:
-    """Lines of text under one another; ``y`` is the first baseline."""
+    """Draw lines of text under one another; ``y`` is the first baseline."""
     place = f' text-anchor="{anchor}"' if anchor else ""
     spans = "".join(
         f'<tspan x="{x:.1f}" y="{y + step * number:.1f}">{escape(line)}</tspan>'

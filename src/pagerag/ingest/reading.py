@@ -15,7 +15,7 @@ from pagerag.text import Analyzer
 from pagerag.text.terms import encoded_text
 from pagerag.units import Unit
 
-__all__ = ["Asked", "Reading", "encoded", "read_chunk"]
+__all__ = ["Asked", "UnitMaker", "encoded", "read_chunk"]
 
 Asked = tuple[Document, str, str, str]
 """A document, its source, its file's name and its digest."""
@@ -25,7 +25,7 @@ _LOCAL = frozenset({"wordllama", "minilm", "minilm-fp32"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class UnitMaker:
     """What makes units of documents; without ``encoder`` they get their vectors where they are written."""
 
     settings: IngestSettings
@@ -49,7 +49,7 @@ class Reading:
 
 
 @lru_cache(maxsize=2)
-def _unpacked(work: bytes) -> Reading:
+def _unpacked(work: bytes) -> UnitMaker:
     return pickle.loads(work)  # type: ignore[no-any-return]  # noqa: S301 - by our own process
 
 

@@ -25,7 +25,7 @@ from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats import Format
 from pagerag.ingest.isolation import FileReader
-from pagerag.ingest.reading import Asked, Reading, encoded, read_chunk
+from pagerag.ingest.reading import Asked, UnitMaker, encoded, read_chunk
 from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
 from pagerag.ingest.scan import Found, scan
 from pagerag.protocols import Corpus
@@ -98,7 +98,7 @@ class _Run:
         self.fingerprint = settings.fingerprint(ANALYSIS_VERSION)
         self.report = IngestReport()
         self.watch = Stopwatch(self.report.stages)
-        self.reading = Reading(settings, analyzer, self.encoder)
+        self.reading = UnitMaker(settings, analyzer, self.encoder)
         self.work = self.reading.packed() if hands is not None else b""
         self.hands = hands
         self.ready = deque[tuple[Future[list[list[Unit]]] | None, list[_Taken], list[Asked]]]()

@@ -92,7 +92,7 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _joined(text: str, place: int) -> bool:
-    """Whether one word goes on across ``place``; scripts that write no spaces have no such words."""
+    """Tell whether one word goes on across ``place``; scripts that write no spaces have no such words."""
     return all(c.isalnum() and not _unspaced(ord(c)) for c in text[place - 1 : place + 1])
 
 
@@ -101,7 +101,7 @@ def _unspaced(code: int) -> bool:
 
 
 def _stops(text: str, start: int, end: int) -> bool:
-    """Whether the span ends with a full stop that is none of an abbreviation.
+    """Tell whether the span ends with a full stop that is none of an abbreviation.
 
     Five letters or a figure before it.
     """

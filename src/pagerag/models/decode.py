@@ -24,7 +24,7 @@ Floats = NDArray[np.floating]
 def unit_logits(
     tokens: Floats, channels: tuple[int, int], markers: Sequence[int], spans: Sequence[tuple[int, int]]
 ) -> NDArray[np.float32]:
-    """One logit per unit: its marker's channel plus the mean of its tokens' channel."""
+    """Return one logit per unit: its marker's channel plus the mean of its tokens' channel."""
     mark, token = channels
     total = np.concatenate(([0.0], np.cumsum(tokens[:, token], dtype=np.float64)))
     bounds = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
@@ -34,7 +34,7 @@ def unit_logits(
 
 
 def log_softmax(x: Floats) -> NDArray[np.float64]:
-    """Over the last axis, in double precision."""
+    """Return log softmax over the last axis, in double precision."""
     shifted = np.asarray(x, dtype=np.float64) - np.max(x, axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True)), dtype=np.float64)
 

@@ -28,7 +28,7 @@ _PURPOSE = "the extractive reader and the support encoder"
 
 
 def package_folder() -> Path:
-    """Where the installed package keeps its files."""
+    """Return where the installed package keeps its files."""
     package = need("pagerag_models", "pagerag-models", "models", _PURPOSE)
     return Path(package.FOLDER)
 
@@ -82,7 +82,7 @@ class Tokens:
         self._tokenizer.encode_special_tokens = True
 
     def __call__(self, texts: list[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """(ids, offsets) of each text, without special tokens."""
+        """Return (ids, offsets) of each text, without special tokens."""
         # A lone surrogate is legal in a Python string and in no UTF-8 library; one character stays one.
         clean = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
         found = self._tokenizer.encode_batch(clean, add_special_tokens=False)
@@ -117,7 +117,7 @@ class Model:
         )
 
     def __call__(self, ids: list[int], types: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(token logits [length, 6], kind logits [4]) of one sequence."""
+        """Return (token logits [length, 6], kind logits [4]) of one sequence."""
         given = {"ids": np.array([ids], dtype=np.int64), "types": np.array([types], dtype=np.int64)}
         if self.frame.block:
             asked = types.index(1) if 1 in types else len(types)

@@ -32,7 +32,7 @@ class Frame:
     block: int = 0
 
     def room(self, question: Sequence[int]) -> int:
-        """How many tokens of units fit behind the question, whatever equal blocks may add."""
+        """Return how many tokens of units fit behind the question, whatever equal blocks may add."""
         left = self.limit - len(question) - 2
         return left - (block_count(left, self.block) - 1)
 
@@ -68,7 +68,7 @@ class Packed:
 
 
 def block_count(length: int, block: int) -> int:
-    """Into how many blocks ``length`` tokens behind the question are cut: none is longer than ``block``."""
+    """Return into how many blocks ``length`` tokens behind the question are cut, none over ``block``."""
     return max(1, -(-length // block)) if block else 1
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.json_schema import SkipJsonSchema
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import Stage, Support, same_k
+from pagerag.plugins._stage import PromotionStage, Support, same_k
 from pagerag.promotion import Promoter
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
@@ -18,7 +18,7 @@ __all__ = ["StageFields"]
 
 
 class StageFields(BaseModel):
-    """The settings of ``Stage``, field by field, checked when the component is made and when one is set.
+    """The settings of ``PromotionStage`` as fields, checked when the component is made and when one is set.
 
     ``top_n`` and ``top_k`` are other names for ``k``. The stage is made from the fields at every call, so a
     field that was changed after construction, or by ``model_copy(update=...)``, takes effect.
@@ -47,7 +47,7 @@ class StageFields(BaseModel):
     @field_validator("k", "max_tokens", "strategy")
     @classmethod
     def _usable(cls, value: Any, info: Any) -> Any:
-        Stage(**{info.field_name: value})
+        PromotionStage(**{info.field_name: value})
         return value
 
     @model_validator(mode="after")
@@ -66,8 +66,8 @@ class StageFields(BaseModel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Checked before pydantic sets it: its own model validators see the new value in place already.
-        if name in Stage.__dataclass_fields__:
-            Stage(**{**self._settings(), name: value})
+        if name in PromotionStage.__dataclass_fields__:
+            PromotionStage(**{**self._settings(), name: value})
         super().__setattr__(name, value)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -81,8 +81,8 @@ class StageFields(BaseModel):
             setattr(copy, name, value)
         return copy
 
-    def _stage(self) -> Stage:
-        return Stage(**self._settings())
+    def _stage(self) -> PromotionStage:
+        return PromotionStage(**self._settings())
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in StageFields.model_fields}

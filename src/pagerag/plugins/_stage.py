@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict
 
 from pagerag.errors import InputError
 from pagerag.plugins._provenance import KEY, provenance_of, without_provenance
-from pagerag.plugins._units import MetadataKeys, Unit, candidates_of, question_vector
+from pagerag.plugins._units import ForeignUnit, MetadataKeys, candidates_of, question_vector
 from pagerag.promotion import Promoter, Promotion
 from pagerag.promotion.candidates import budget_of, check_budget, check_callable, check_flag, shown
 from pagerag.promotion.promoter import STRATEGIES
@@ -24,9 +24,9 @@ __all__ = [
     "SUPPORT",
     "Adjustable",
     "Picked",
-    "Settings",
+    "PromotionStage",
     "SmallPoolWarning",
-    "Stage",
+    "StageSettings",
     "Support",
     "same_k",
     "warn_of_small_pool",
@@ -54,8 +54,8 @@ class Picked:
     provenance: dict[str, Any] = field(compare=False)
 
 
-class Settings(TypedDict, total=False):
-    """Name the keywords of ``Stage``, ``k`` apart, for the plug-ins that pass them on."""
+class StageSettings(TypedDict, total=False):
+    """Name the keywords of ``PromotionStage``, ``k`` apart, for the plug-ins that pass them on."""
 
     mode: Mode
     fill: bool
@@ -70,7 +70,7 @@ class Settings(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PromotionStage:
     """The promotion stage, configured and checked.
 
     At most ``k`` units come out; with ``fill`` off, only the selected core does. ``mode`` says what a
@@ -125,7 +125,7 @@ class Stage:
     def select(
         self,
         question: str,
-        units: Iterable[Unit],
+        units: Iterable[ForeignUnit],
         *,
         k: int | None = None,
         vector: object = None,
@@ -143,7 +143,7 @@ class Stage:
     async def aselect(
         self,
         question: str,
-        units: Iterable[Unit],
+        units: Iterable[ForeignUnit],
         *,
         k: int | None = None,
         vector: object = None,
@@ -154,7 +154,7 @@ class Stage:
         promotion = await self._promoter().apromote(question, **request.arguments) if request.places else None
         return self._picked(request, promotion, rest)
 
-    def sufficiency(self, question: str, unit: Unit) -> float:
+    def sufficiency(self, question: str, unit: ForeignUnit) -> float:
         """Return how far one unit alone seems to answer the question, in [0, 1]; 0 for one without text."""
         request = self._request([unit], None, None)
         if not request.places:
@@ -164,7 +164,7 @@ class Stage:
     def _promoter(self) -> Promoter:
         return self.promoter if self.promoter is not None else _shared_promoter(self.support)
 
-    def _request(self, units: Iterable[Unit], k: int | None, vector: object) -> _Request:
+    def _request(self, units: Iterable[ForeignUnit], k: int | None, vector: object) -> _Request:
         budget = self.k if k is None else k
         check_budget(budget, self.mode, self.max_tokens)  # also when the pool turns out to be empty
         given = list(units)
@@ -203,7 +203,7 @@ class Stage:
         return [Picked(*values) for values in zip(order, scores, traces, strict=True)]
 
 
-_SETTINGS = frozenset(field.name for field in fields(Stage))
+_SETTINGS = frozenset(field.name for field in fields(PromotionStage))
 
 
 class Adjustable:
@@ -213,7 +213,7 @@ class Adjustable:
     ``top_n`` and ``top_k`` are other names for ``k``.
     """
 
-    stage: Stage
+    stage: PromotionStage
 
     def __getattr__(self, name: str) -> Any:
         name = "k" if name in {"top_n", "top_k"} else name

@@ -1,8 +1,9 @@
 """Turn a framework's documents into the candidates of a pool: the one conversion that all plug-ins share.
 
 Frameworks give documents with or without ids, titles, scores and vectors, under names and on scales of
-their own, and sometimes the same document twice. A plug-in describes each by a ``Unit``, with the values
-as it finds them; ``candidates_of`` makes of them what promotion can use. Nothing here changes a document.
+their own, and sometimes the same document twice. A plug-in describes each by a ``ForeignUnit``, with the
+values as it finds them; ``candidates_of`` makes of them what promotion can use. Nothing here changes a
+document.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from pagerag.promotion.foreign import (
 )
 from pagerag.units import Candidate
 
-__all__ = ["MetadataKeys", "Unit", "UnitSkippedWarning", "candidates_of", "question_vector", "title_and_text"]
+__all__ = [
+    "ForeignUnit",
+    "MetadataKeys",
+    "UnitSkippedWarning",
+    "candidates_of",
+    "question_vector",
+    "title_and_text",
+]
 
 
 class UnitSkippedWarning(UserWarning):
@@ -32,7 +40,7 @@ class UnitSkippedWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ForeignUnit:
     """Describe one document with the values that the framework has, however odd.
 
     ``title``, ``source`` and ``position`` are looked up in ``metadata`` where they are None.
@@ -49,7 +57,7 @@ class Unit:
 
 
 def candidates_of(
-    units: Sequence[Unit], keys: MetadataKeys, question: Any = None
+    units: Sequence[ForeignUnit], keys: MetadataKeys, question: Any = None
 ) -> tuple[list[Candidate], list[int]]:
     """Return the pool, and for each candidate the place of its unit.
 
@@ -86,7 +94,7 @@ def title_and_text(content: str, separator: str, longest: int = 200) -> tuple[st
     return title, tail
 
 
-def _candidate(unit: Unit, keys: MetadataKeys, question: Any) -> Candidate:
+def _candidate(unit: ForeignUnit, keys: MetadataKeys, question: Any) -> Candidate:
     title = as_text(unit.title) or look_up(unit.metadata, keys.title, as_text)
     source = as_name(unit.source) or look_up(unit.metadata, keys.source, as_name)
     position = as_position(unit.position)
@@ -113,7 +121,7 @@ def _with_unique_ids(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [replace(candidate, id=name) for candidate, name in zip(candidates, names, strict=True)]
 
 
-def _warn(units: Sequence[Unit], blank: Sequence[int]) -> None:
+def _warn(units: Sequence[ForeignUnit], blank: Sequence[int]) -> None:
     names = [str(n if units[n].id is None else units[n].id) for n in blank[:5]]
     more = "" if len(blank) <= 5 else f" and {len(blank) - 5} more"
     warnings.warn(

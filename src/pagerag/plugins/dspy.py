@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage, warn_of_small_pool
-from pagerag.plugins._units import Unit, title_and_text
+from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings, warn_of_small_pool
+from pagerag.plugins._units import ForeignUnit, title_and_text
 
 need("dspy", "dspy", "dspy", "pagerag.plugins.dspy")
 import dspy  # noqa: E402
@@ -44,7 +44,7 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
         title_separator: str | None = " | ",
         *,
         pool: int | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[StageSettings],
     ) -> None:
         super().__init__()
         self.retriever = retriever
@@ -52,7 +52,7 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
         if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
             raise InputError(f"pool is {pool!r}; it must be a whole number ≥ 1")
         self.pool = pool
-        self.stage = Stage(k=k, **settings)
+        self.stage = PromotionStage(k=k, **settings)
 
     def forward(self, query: str, passages: Sequence[Any] | None = None, k: int | None = None) -> Any:
         """Retrieve, unless the passages are given, and promote."""
@@ -90,15 +90,15 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
             )
         return pool, scores
 
-    def _units(self, pool: Sequence[Any], scores: Sequence[Any]) -> list[Unit]:
+    def _units(self, pool: Sequence[Any], scores: Sequence[Any]) -> list[ForeignUnit]:
         return [self._unit(passage, score) for passage, score in zip(pool, scores, strict=True)]
 
-    def _unit(self, passage: Any, score: Any) -> Unit:
+    def _unit(self, passage: Any, score: Any) -> ForeignUnit:
         if isinstance(passage, str):
             if self.title_separator is None:
-                return Unit(passage, score=score)
+                return ForeignUnit(passage, score=score)
             title, text = title_and_text(passage, self.title_separator)
-            return Unit(text, score=score, title=title)
+            return ForeignUnit(text, score=score, title=title)
         values = passage if isinstance(passage, Mapping) else _Attributes(passage)
         own = next((values.get(key) for key in TEXT_KEYS if isinstance(values.get(key), str)), None)
         if own is None:
@@ -110,7 +110,7 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
         title = None
         if self.title_separator is not None and not values.get("title"):
             title, own = title_and_text(own, self.title_separator)
-        return Unit(own, values.get("id"), given, metadata=values, title=title)
+        return ForeignUnit(own, values.get("id"), given, metadata=values, title=title)
 
 
 class _Attributes(Mapping[str, Any]):

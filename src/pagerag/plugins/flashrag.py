@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
-from pagerag.plugins._units import Unit, title_and_text
+from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings
+from pagerag.plugins._units import ForeignUnit, title_and_text
 
 __all__ = ["PageRAGRefiner", "PageRAGReranker"]
 
@@ -28,10 +28,10 @@ class _Promoting(Adjustable):
         config: Mapping[str, Any] | None = None,
         *,
         k: int | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[StageSettings],
     ) -> None:
         self.config = config
-        self.stage = Stage(k=(_setting(config, self.setting) or 5) if k is None else k, **settings)
+        self.stage = PromotionStage(k=(_setting(config, self.setting) or 5) if k is None else k, **settings)
 
     @property
     def topk(self) -> int:
@@ -110,12 +110,12 @@ def _split(document: Mapping[str, Any]) -> tuple[str | None, str]:
     return title_and_text(str(contents), "\n")
 
 
-def _units(documents: Sequence[Mapping[str, Any]], scores: Sequence[Any] | None) -> list[Unit]:
+def _units(documents: Sequence[Mapping[str, Any]], scores: Sequence[Any] | None) -> list[ForeignUnit]:
     units = []
     for place, document in enumerate(documents):
         title, text = _split(document)
         score = document.get("score") if scores is None else scores[place]
-        units.append(Unit(text, document.get("id"), score, metadata=document, title=title))
+        units.append(ForeignUnit(text, document.get("id"), score, metadata=document, title=title))
     return units
 
 

@@ -12,8 +12,8 @@ from typing import Any, Self, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
-from pagerag.plugins._units import Unit
+from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings
+from pagerag.plugins._units import ForeignUnit
 from pagerag.promotion.candidates import budget_of
 
 need("haystack", "haystack-ai", "haystack", "pagerag.plugins.haystack")
@@ -37,9 +37,9 @@ class PageRAGRanker(Adjustable):
     """
 
     def __init__(
-        self, top_k: int | None = None, *, k: int | None = None, **settings: Unpack[Settings]
+        self, top_k: int | None = None, *, k: int | None = None, **settings: Unpack[StageSettings]
     ) -> None:
-        self.stage = Stage(k=budget_of(k, top_k=top_k), **settings)
+        self.stage = PromotionStage(k=budget_of(k, top_k=top_k), **settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings; a promoter or a token counter of one's own cannot be written down."""
@@ -82,8 +82,8 @@ class PageRAGRanker(Adjustable):
         return {"documents": _copies(documents, picked)}
 
 
-def _units(documents: Sequence[Document]) -> list[Unit]:
-    return [Unit(d.content, d.id, d.score, metadata=d.meta, vector=d.embedding) for d in documents]
+def _units(documents: Sequence[Document]) -> list[ForeignUnit]:
+    return [ForeignUnit(d.content, d.id, d.score, metadata=d.meta, vector=d.embedding) for d in documents]
 
 
 def _copies(documents: Sequence[Document], picked: Sequence[Picked]) -> list[Document]:

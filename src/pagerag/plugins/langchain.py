@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, Stage, warn_of_small_pool
-from pagerag.plugins._units import Unit
+from pagerag.plugins._stage import KEY, Picked, PromotionStage, warn_of_small_pool
+from pagerag.plugins._units import ForeignUnit
 
 need("langchain_core", "langchain-core", "langchain", "pagerag.plugins.langchain")
 from langchain_core.callbacks import (  # noqa: E402
@@ -134,7 +134,7 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
     def _search(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         return dict(keywords) if self.pool is None else {**keywords, "k": self.pool}
 
-    def _pooled(self, found: Sequence[Document], stage: Stage, k: int | None) -> list[Unit]:
+    def _pooled(self, found: Sequence[Document], stage: PromotionStage, k: int | None) -> list[ForeignUnit]:
         if not all(isinstance(document, Document) for document in found):
             raise InputError("the inner retriever must return LangChain documents")
         warn_of_small_pool(
@@ -145,8 +145,10 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
         return _units(found, self.score_key)
 
 
-def _units(documents: Sequence[Document], score_key: str) -> list[Unit]:
-    return [Unit(d.page_content, d.id, d.metadata.get(score_key), metadata=d.metadata) for d in documents]
+def _units(documents: Sequence[Document], score_key: str) -> list[ForeignUnit]:
+    return [
+        ForeignUnit(d.page_content, d.id, d.metadata.get(score_key), metadata=d.metadata) for d in documents
+    ]
 
 
 def _copies(documents: Sequence[Document], picked: Sequence[Picked]) -> list[Document]:

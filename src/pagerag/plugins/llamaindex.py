@@ -8,7 +8,7 @@ from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.plugins._provenance import flattened
 from pagerag.plugins._stage import KEY, Picked
-from pagerag.plugins._units import Unit
+from pagerag.plugins._units import ForeignUnit
 
 need("llama_index.core", "llama-index-core", "llamaindex", "pagerag.plugins.llamaindex")
 from llama_index.core.callbacks import CBEventType, EventPayload  # noqa: E402
@@ -90,10 +90,10 @@ def _query(bundle: QueryBundle | None) -> tuple[str, object]:
     return bundle.query_str, bundle.embedding
 
 
-def _units(nodes: Sequence[NodeWithScore]) -> list[Unit]:
+def _units(nodes: Sequence[NodeWithScore]) -> list[ForeignUnit]:
     places = _positions([scored.node for scored in nodes])
     return [
-        Unit(
+        ForeignUnit(
             scored.node.get_content(metadata_mode=MetadataMode.NONE),
             scored.node.node_id,
             scored.score,

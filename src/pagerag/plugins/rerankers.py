@@ -12,8 +12,8 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
-from pagerag.plugins._units import Unit
+from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings
+from pagerag.plugins._units import ForeignUnit
 
 need("rerankers", "rerankers", "rerankers", "pagerag.plugins.rerankers")
 import rerankers.reranker as _factory  # noqa: E402
@@ -32,9 +32,9 @@ class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
     is returned. Documents are copied, with provenance in ``metadata["pagerag"]``.
     """
 
-    def __init__(self, k: int = 5, *, select: bool = False, **settings: Unpack[Settings]) -> None:
+    def __init__(self, k: int = 5, *, select: bool = False, **settings: Unpack[StageSettings]) -> None:
         self.select = select
-        self.stage = Stage(k=k, **settings)
+        self.stage = PromotionStage(k=k, **settings)
 
     def rank(
         self,
@@ -65,7 +65,7 @@ class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
 
         The scores of ``rank`` compare the documents of one pool; this one compares across pools.
         """
-        return self.stage.sufficiency(query, Unit(doc))
+        return self.stage.sufficiency(query, ForeignUnit(doc))
 
     def as_langchain_compressor(self, k: int = 10) -> Any:
         """Return the LangChain plug-in with the same settings; it needs the ``langchain`` extra."""
@@ -96,8 +96,8 @@ def _documents(
     return documents
 
 
-def _units(documents: Sequence[Document]) -> list[Unit]:
-    return [Unit(d.text, d.doc_id, d.metadata.get("score"), metadata=d.metadata) for d in documents]
+def _units(documents: Sequence[Document]) -> list[ForeignUnit]:
+    return [ForeignUnit(d.text, d.doc_id, d.metadata.get("score"), metadata=d.metadata) for d in documents]
 
 
 def _results(query: str, documents: Sequence[Document], picked: Sequence[Picked]) -> Any:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, Settings, Stage
-from pagerag.plugins._units import Unit
+from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings
+from pagerag.plugins._units import ForeignUnit
 
 __all__ = ["PageRAGSimilarity"]
 
@@ -27,11 +27,11 @@ class PageRAGSimilarity(Adjustable):
     """
 
     def __init__(
-        self, search: Search | None = None, pool: int = 20, k: int = 5, **settings: Unpack[Settings]
+        self, search: Search | None = None, pool: int = 20, k: int = 5, **settings: Unpack[StageSettings]
     ) -> None:
         self.search = search
         self.pool = pool
-        self.stage = Stage(k=k, **settings)
+        self.stage = PromotionStage(k=k, **settings)
 
     def __call__(self, queries: str | Sequence[str], other: int | Sequence[str] | None = None) -> Any:
         """Return lists of ``{"id", "text", "score"}`` for ``(queries, limit)``; pairs for ``(query, texts)``.
@@ -40,7 +40,7 @@ class PageRAGSimilarity(Adjustable):
         """
         if isinstance(queries, str):
             texts = list(other) if isinstance(other, Sequence) else []
-            picked = self.stage.select(queries, [Unit(text) for text in texts], rest=True)
+            picked = self.stage.select(queries, [ForeignUnit(text) for text in texts], rest=True)
             return [(p.index, p.score) for p in picked]
         limit = other if isinstance(other, int) else self.stage.k
         if self.search is None:
@@ -59,8 +59,8 @@ class PageRAGSimilarity(Adjustable):
         return [self(query, texts) for query in queries]
 
 
-def _units(results: Sequence[Mapping[str, Any]]) -> list[Unit]:
-    return [Unit(r.get("text"), r.get("id"), r.get("score"), metadata=r) for r in results]
+def _units(results: Sequence[Mapping[str, Any]]) -> list[ForeignUnit]:
+    return [ForeignUnit(r.get("text"), r.get("id"), r.get("score"), metadata=r) for r in results]
 
 
 def _copies(results: Sequence[Mapping[str, Any]], picked: Sequence[Picked]) -> list[dict[str, Any]]:

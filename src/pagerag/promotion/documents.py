@@ -22,7 +22,7 @@ def best_of_unit(values: Floats, unit: NDArray[np.int64], units: int, empty: flo
 
 
 def document_scores(evidence: Evidence, nodes: Floats, *, plain: bool = False) -> Floats:
-    """One score in [0, 1] per candidate from the scores of its sentences.
+    """Return one score in [0, 1] per candidate from the scores of its sentences.
 
     In sentence and paragraph mode a unit is its own sentence. In document mode the unit's best sentence
     is joined by what the paper lists: title-question overlap, the retriever's score, question coverage by

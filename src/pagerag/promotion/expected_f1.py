@@ -34,7 +34,7 @@ def _with(weights: list[float], p: float) -> list[float]:
 
 
 def expected_f1(chosen: Sequence[float], left: Sequence[float]) -> float:
-    """E[F1] = Σ_{a,b} P(a of the chosen support) P(b of the others do) · 2a / (|chosen| + a + b).
+    """Return E[F1] = Σ_{a,b} P(a of the chosen support) P(b of the others do) · 2a / (|chosen| + a + b).
 
     Units are taken as independent given their probabilities.
     """

@@ -118,15 +118,15 @@ class Graph:
         return cls(tuple(nodes), tuple(edges))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able nodes and edges."""
+        """Return JSON-able nodes and edges."""
         return {"version": 1, "nodes": [dict(n) for n in self.nodes], "edges": [dict(e) for e in self.edges]}
 
     def to_json(self) -> str:
-        """``to_dict`` as text."""
+        """Return ``to_dict`` as text."""
         return json.dumps(self.to_dict(), indent=1)
 
     def to_dot(self) -> str:
-        """Graphviz source."""
+        """Return Graphviz source."""
         lines = ["graph pagerag {", "  graph [overlap=false];", "  node [fontsize=10];"]
         for node in self.nodes:
             label = json.dumps(_short(node["label"]))
@@ -140,7 +140,7 @@ class Graph:
         return "\n".join([*lines, "}"]) + "\n"
 
     def to_graphml(self) -> str:
-        """GraphML text; lists become strings joined by " | "."""
+        """Return GraphML text; lists become strings joined by " | "."""
         node_keys = sorted({key for node in self.nodes for key in node if key != "id"})
         edge_keys = sorted({key for edge in self.edges for key in edge if key not in {"from", "to"}})
         lines = [
@@ -184,7 +184,7 @@ class Graph:
 def _anchor(
     kind: str, start: str, end: str, source: str, sentence: str, trigger: str | None
 ) -> dict[str, Any]:
-    """Contains and mention edges anchor a sentence to its source and its names; their confidence is 1."""
+    """Anchor a sentence to its source and its names by contains and mention edges; their confidence is 1."""
     return {
         "kind": kind, "from": start, "to": end, "src": [source], "sent": [sentence],
         "trig": [trigger] if trigger else [], "conf": 1.0, "div": 0.0, "spec": 0.0, "hub": 0.0,
@@ -221,7 +221,7 @@ def _escape(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """XML has no place for control characters or half of a surrogate pair."""
+    """Drop what XML has no place for: control characters, and half of a surrogate pair."""
     return "".join(
         char
         if char in "\t\n\r" or (" " <= char < "\ud800") or "\ue000" <= char <= "\ufffd" or char > "\uffff"

@@ -94,7 +94,7 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
 
 
 def _rank(values: Floats) -> Floats:
-    """0 for the best, then 1, 2, ..."""
+    """Return 0 for the best, then 1, 2, ..."""
     rank = np.empty(len(values), dtype=np.float32)
     rank[(-values).argsort(kind="stable")] = np.arange(len(values), dtype=np.float32)
     return rank
@@ -106,7 +106,7 @@ def _beside(*values: Floats) -> Floats:
 
 
 def node_features(evidence: Evidence) -> Floats:
-    """One row per signal of the sentences, as ``FEATURES`` begins, one column per sentence."""
+    """Return one row per signal of the sentences, as ``FEATURES`` begins, one column per sentence."""
     r, links = evidence.reading, evidence.links
     n = len(r)
     ret = evidence.signals.retrieved.take(r.unit)
@@ -175,7 +175,7 @@ def node_features(evidence: Evidence) -> Floats:
 
 
 def _of_units(evidence: Evidence) -> Floats:
-    """One row per measure of the whole unit, one column per unit that takes part."""
+    """Return one row per measure of the whole unit, one column per unit that takes part."""
     r, signals = evidence.reading, evidence.signals
     units = r.taking_part
     retrieved = signals.retrieved.take(units)
@@ -222,7 +222,7 @@ def _of_question(evidence: Evidence) -> Floats:
 
 
 def _joint_similarity(evidence: Evidence, base: Floats) -> Floats:
-    """Similarity to the question ⊕ one of the best sentences of other documents."""
+    """Return similarity to the question ⊕ one of the best sentences of other documents."""
     signals, unit = evidence.signals, evidence.reading.unit
     if signals.similarity is None or signals.vectors is None:
         return np.array([_NO_VECTOR] * len(base), dtype=np.float32)
@@ -237,7 +237,7 @@ def _joint_similarity(evidence: Evidence, base: Floats) -> Floats:
 def _mention_features(
     table: dict[str, Floats], squares: Floats, evidence: Evidence, base: Floats, anchored: Floats
 ) -> None:
-    """Directed mention: a well-scored sentence of another document names this document's title."""
+    """Score directed mentions: a well-scored sentence of another document names this document's title."""
     names = evidence.links.towards.astype(np.float32)  # [i, j]: i names the title of j's document
     titled = evidence.titled.astype(np.float32)
     fresh = 1.0 - titled
@@ -286,7 +286,7 @@ def _cover_features(
     stemmed: tuple[Floats, Floats],
     idf: Floats,
 ) -> None:
-    """|q ∩ (s_i ∪ s_j)| by idf: how much of the question two sentences cover together."""
+    """Compute |q ∩ (s_i ∪ s_j)| by idf: how much of the question two sentences cover together."""
     links = evidence.links
     union = _joint_cover(*exact, idf)
     np.multiply(1.0 - links.same, union, out=squares[:, 0])
@@ -328,7 +328,7 @@ class View:
 
 
 def unit_view(evidence: Evidence) -> View:
-    """Sentence by sentence, or, in document mode, gathered over the sentences of each unit."""
+    """Gather the signals sentence by sentence or, in document mode, over the sentences of each unit."""
     r, links = evidence.reading, evidence.links
     if evidence.mode != "document":
         return View(r.unit, r.document, r.place, links.cross, evidence.fresh, links.towards)

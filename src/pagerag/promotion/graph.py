@@ -165,7 +165,7 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
 
 @cache
 def _rarest(n: int) -> float:
-    """idf(t) of what one of ``n`` sentences names; there are never more than ``MAX_NODES`` of them."""
+    """Compute idf(t) of what one of ``n`` sentences names, of which there are at most ``MAX_NODES``."""
     return float(score.idf(1, n))
 
 
@@ -189,7 +189,7 @@ def _trigger_sums(reading: Reading, rarity: Floats, df: Floats, same: Square) ->
 
 
 def _relevance(reading: Reading) -> Square:
-    """edge_rel over prov(e) = the two sentences, from counts of shared words."""
+    """Compute edge_rel over prov(e) = the two sentences, from counts of shared words."""
     has = reading.query_has
     one = np.add.reduce(has, axis=1)
     asked = one[:, None] + one
@@ -218,7 +218,7 @@ def _lay_adjacent(
     best: Square,
     layers: list[Layer],
 ) -> None:
-    """Neighbours in one document: confidence 1, and fixed spec, hub and noise for want of a trigger."""
+    """Link neighbours in one document: confidence 1, and fixed spec, hub and noise for want of a trigger."""
     near = (_neighbours(reading) & same).ravel().nonzero()[0]
     if not len(near):
         return

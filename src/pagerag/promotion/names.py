@@ -87,7 +87,7 @@ class Names:
         return {key: name for key, name in whole.items() if key != name}
 
     def _resolved(self, keys: list[tuple[str, ...]]) -> list[Sequence[str]]:
-        """For each node the names of what it mentions, each once."""
+        """Return, for each node, the names of what it mentions, each once."""
         stands_for = self._stands_for
         if not stands_for:
             return list(keys)
@@ -144,7 +144,7 @@ class Names:
         self.is_title[:titles] = True
 
     def singles(self) -> Iterator[tuple[int, str, str]]:
-        """(node, key, display name) of the entities that have no column, node by node."""
+        """Return (node, key, display name) of the entities that have no column, node by node."""
         for node, names in enumerate(self._names_of):
             for name in names:
                 if name not in self._column:
@@ -221,7 +221,7 @@ def stated_by(
 
 
 def _rare_mentions(rows: Rows) -> list[tuple[int, str]]:
-    """In text without capitals, words that a few units share stand in for names."""
+    """Return words that a few units share: in text without capitals, they stand in for names."""
     caseless = (rows.flags & _CASELESS).nonzero()[0].tolist()
     if not caseless:
         return []

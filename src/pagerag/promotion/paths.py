@@ -148,7 +148,7 @@ def expand_paths(
 
 
 def _codes(reading: Reading) -> NDArray[np.int64]:
-    """Each sentence as a bit of its own, so that a set is one number.
+    """Return each sentence as a bit of its own, so that a set is one number.
 
     There are never more than ``MAX_NODES``.
 
@@ -195,7 +195,7 @@ def _lengths(sizes: tuple[int, ...]) -> tuple[NDArray[np.int64], Floats]:
 def _ranked(
     found: list[tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]], w: Weights, paragraph: bool
 ) -> Paths:
-    """All paths in one table, best first, each set of sentences once."""
+    """Return all paths in one table, best first, each set of sentences once."""
     sizes = tuple([len(part[0]) for part in found])
     costs = [score.length_cost(edges, w, paragraph=paragraph) for edges in range(len(found))]
     cost = np.array(costs, dtype=np.float32).repeat(sizes)

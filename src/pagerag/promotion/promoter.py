@@ -286,7 +286,7 @@ class Promoter:
         mode: Mode = "sentence",
         **options: Unpack[PromoteOptions],
     ) -> Promotion:
-        """``promote`` in a worker thread, so that an event loop stays free."""
+        """Run ``promote`` in a worker thread, so that an event loop stays free."""
         import asyncio  # with the executor below a third of the package's import time, and seldom needed
 
         return await asyncio.to_thread(self.promote, question, candidates, k, mode, **options)
@@ -299,7 +299,7 @@ class Promoter:
         mode: Mode = "sentence",
         **options: Unpack[PromoteOptions],
     ) -> Iterator[Promotion]:
-        """``promote`` for each pool, or (question, candidates) pair, in order.
+        """Run ``promote`` for each pool, or (question, candidates) pair, in order.
 
         ``workers`` > 1 spreads the work over processes; the results are the same. Items are taken as they
         are needed, so a generator of any length is fine.

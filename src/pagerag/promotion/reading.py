@@ -73,7 +73,7 @@ class Reading:
         return len(self.unit)
 
     def singles(self) -> Iterator[tuple[int, str, str]]:
-        """(node, key, display name) of the entities that a single sentence names."""
+        """Return (node, key, display name) of the entities that a single sentence names."""
         return self.entities.singles()
 
     @property

@@ -92,7 +92,7 @@ class Promotion:
         return tuple(reasons(self.evidence, self.order.index(place), self))
 
     def explain(self) -> str:
-        """Readable text: why each unit is in, and what each rejected path lacked."""
+        """Say why each unit is in, and what each rejected path lacked."""
         return explain(self)
 
     def to_dict(self) -> dict[str, Any]:

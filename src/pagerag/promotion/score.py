@@ -37,17 +37,17 @@ Array = NDArray[np.floating[Any]]
 
 
 def clamp(x: ArrayLike) -> Array:
-    """Clamp(x): ``x`` clipped into [0, 1] (A.2)."""
+    """Clip ``x`` into [0, 1]: Clamp(x) (A.2)."""
     return np.minimum(np.maximum(np.asarray(x, dtype=np.float32), 0.0), 1.0)
 
 
 def lexical_coverage(shared: ArrayLike, tokens: ArrayLike) -> Array:
-    """Lex(a, b) = Σ_t min(count_a(t), count_b(t)) / max(|Tok(a)|, 1) (A.2, basic-lex)."""
+    """Compute Lex(a, b) = Σ_t min(count_a(t), count_b(t)) / max(|Tok(a)|, 1) (A.2, basic-lex)."""
     return np.asarray(shared, dtype=np.float32) / np.maximum(np.asarray(tokens, dtype=np.float32), 1.0)
 
 
 def entity_overlap(shared: ArrayLike, asked: int) -> Array:
-    """ent_overlap(q, s) = |Ent(q) ∩ Ent(s)| / max(|Ent(q)|, 1) (A.2, sentence-relevance)."""
+    """Compute ent_overlap(q, s) = |Ent(q) ∩ Ent(s)| / max(|Ent(q)|, 1) (A.2, sentence-relevance)."""
     return np.asarray(shared, dtype=np.float32) / max(asked, 1)
 
 
@@ -59,7 +59,7 @@ def sentence_relevance(
     similarity: ArrayLike | None = None,
     support: ArrayLike | None = None,
 ) -> Array:
-    """sent_rel(q, s) = Clamp(w_l Lex(q, s) + w_e ent_overlap(q, s)) (A.2, sentence-relevance).
+    """Compute sent_rel(q, s) = Clamp(w_l Lex(q, s) + w_e ent_overlap(q, s)) (A.2, sentence-relevance).
 
     Beyond the paper, and each with a weight of its own: the retriever's normalised score, the similarity
     of vectors, and a support encoder's judgement, where they are given.
@@ -73,7 +73,7 @@ def sentence_relevance(
 
 
 def literal_bonus(literal: ArrayLike, w: Weights) -> Array:
-    """literal(q, s) = min(τ_lit, λ_lit n_lit(q, s)) (A.2, seed-score)."""
+    """Compute literal(q, s) = min(τ_lit, λ_lit n_lit(q, s)) (A.2, seed-score)."""
     return np.minimum(w.lit_cap, w.lit_step * np.asarray(literal, dtype=np.float32))
 
 
@@ -86,7 +86,7 @@ def seed_score(
     lead: ArrayLike = 0.0,
     kind: ArrayLike = 0.0,
 ) -> Array:
-    """seed(q, s) = sent_rel(q, s) + rel_boost(q, s) + literal(q, s) (A.2, seed-score).
+    """Compute seed(q, s) = sent_rel(q, s) + rel_boost(q, s) + literal(q, s) (A.2, seed-score).
 
     ``cues`` is the number of relation cues the sentence shares with the question, bounded by two;
     ``titled`` whether the question names the sentence's document, ``lead`` whether the sentence opens it,
@@ -104,7 +104,7 @@ def seed_score(
 
 
 def confidence(triggers: ArrayLike, w: Weights) -> Array:
-    """conf(e) = min(1, b0 + b1 |T_e|) for a shared-entity edge (A.3, confidence)."""
+    """Compute conf(e) = min(1, b0 + b1 |T_e|) for a shared-entity edge (A.3, confidence)."""
     return np.minimum(1.0, w.conf_base + w.conf_step * np.asarray(triggers, dtype=np.float32))
 
 
@@ -119,7 +119,7 @@ def idf(df: ArrayLike, sentences: int) -> Array:
 
 
 def share(total: ArrayLike, triggers: ArrayLike, largest: float) -> Array:
-    """Clamp(mean_{t∈T_e} x(t) / max_{t'∈T} x(t')): spec(e) with x = idf, hub(e) with x = df (A.3, spec-hub).
+    """Compute Clamp(mean_{t∈T_e} x(t) / max_{t'∈T} x(t')): spec(e) by idf, hub(e) by df (A.3, spec-hub).
 
     ``total`` is the sum of x over the edge's ``triggers`` triggers.
     """
@@ -160,7 +160,7 @@ def edge_score(
     asked: ArrayLike | None = None,
     names: ArrayLike | None = None,
 ) -> Array:
-    """edge(e, q) = α edge_rel + β reliability + γ spec - δ hub - η noise (A.4, edge-feature-score).
+    """Compute edge(e, q) = α edge_rel + β reliability + γ spec - δ hub - η noise (A.4, edge-feature-score).
 
     ``asked``: the question names a trigger of the edge; it earns the query-entity boost and spares part
     of the hub penalty. ``names``: one end names the document of the other, a stronger sign of a bridge
@@ -177,12 +177,12 @@ def edge_score(
 
 
 def sentence_base(relevance_sum: ArrayLike, units: ArrayLike) -> Array:
-    """sent_base(π) = sent_rel of the one sentence, or the mean over several (A.4, sentence-base)."""
+    """Compute sent_base(π) = sent_rel of the one sentence, or the mean over several (A.4, sentence-base)."""
     return np.asarray(relevance_sum, dtype=np.float32) / np.maximum(np.asarray(units, dtype=np.float32), 1.0)
 
 
 def pair_coherence(entity_jaccard: ArrayLike, lex: ArrayLike, w: Weights) -> Array:
-    """pair_coh(s_i, s_j) = ω_e Jaccard(Ent(s_i), Ent(s_j)) + ω_l Lex(s_i, s_j) (A.4, coherence)."""
+    """Compute pair_coh(s_i, s_j) = ω_e Jaccard(Ent(s_i), Ent(s_j)) + ω_l Lex(s_i, s_j) (A.4, coherence)."""
     return w.coh_ent * np.asarray(entity_jaccard) + w.coh_lex * np.asarray(lex)
 
 
@@ -196,7 +196,7 @@ def coherence(pair_sum: ArrayLike, pairs: ArrayLike, *, paragraph: bool) -> Arra
 
 
 def length_cost(edges: int, w: Weights, *, paragraph: bool) -> float:
-    """len_cost(π) = μ max(0, |E_π| - 1), or -μ_p min(2, |E_π|) in paragraph mode (A.4, length-cost)."""
+    """Compute len_cost(π) = μ max(0, |E_π| - 1); in paragraph mode -μ_p min(2, |E_π|) (A.4, length-cost)."""
     return -w.hop_bonus * min(2, edges) if paragraph else w.length * max(0, edges - 1)
 
 
@@ -222,5 +222,5 @@ def path_alignment(covered: ArrayLike, signalled: ArrayLike, w: Weights) -> Arra
 
 
 def path_score(base: ArrayLike, edges: ArrayLike, coh: ArrayLike, cost: ArrayLike, w: Weights) -> Array:
-    """path(π, q) = sent_base(π) + Σ edge(e, q) + λ_coh coh(π) - len_cost(π) (A.4, path-feature-score)."""
+    """Compute path(π, q) = sent_base(π) + Σ edge(e, q) + λ_coh coh(π) - len_cost(π) (A.4)."""
     return np.asarray(base) + np.asarray(edges) + w.coh * np.asarray(coh) - np.asarray(cost)

@@ -43,7 +43,7 @@ class Selection:
 
 
 def support_of(reading: Reading, links: Links, nodes: Sequence[int]) -> float:
-    """Support(S, q) in [0, 1], from the retrieved text and the graph alone.
+    """Return Support(S, q) in [0, 1], from the retrieved text and the graph alone.
 
     Most of it is how much of the question is covered, words weighted by idf and entities alike; the rest
     is whether the set holds together (for a comparison: whether all that is compared is there) and says
@@ -75,7 +75,7 @@ def _connected(links: Links, nodes: list[int]) -> float:
 
 
 def _answers(reading: Reading, nodes: list[int]) -> float:
-    """Whether the set names something of the kind that is asked for and that the question does not name."""
+    """Tell whether the set names something of the kind asked for that the question does not name."""
     kind = reading.question.answer
     if kind == "yes-no":
         return 1.0
@@ -163,7 +163,7 @@ def _marginal_support(
     w: Weights,
     scale: float,
 ) -> float:
-    """Δsupport(π | S): new question coverage, path score, source diversity, connection to what is there."""
+    """Compute Δsupport(π | S): new question coverage, path score, source diversity, connection to S."""
     covers = reading.query_stem[new].any(axis=0)
     names = reading.entity[new].any(axis=0) & reading.asked
     if chosen:
@@ -199,12 +199,12 @@ def _marginal_cost(
 
 
 def _compares(reading: Reading) -> bool:
-    """Whether the question weighs documents of the pool against each other."""
+    """Tell whether the question weighs documents of the pool against each other."""
     return reading.question.form != "bridge" and int((reading.asked & reading.is_title).sum()) > 1
 
 
 def _aside(reading: Reading, chosen: list[int], new: list[int]) -> int:
-    """How many of the new sentences are not the first of a document that the question names."""
+    """Return how many of the new sentences are not the first of a document that the question names."""
     told = {int(reading.own[node]) for node in chosen}
     aside = 0
     for node in new:

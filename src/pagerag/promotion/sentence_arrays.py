@@ -58,7 +58,7 @@ class Title:
 
 @remember(8 << 20)
 def title_reading(title: str) -> Title:
-    """Kept, because an index has few titles and they come again and again."""
+    """Read a title; kept, because an index has few titles and they come again and again."""
     return Title(title)
 
 
@@ -268,7 +268,7 @@ class Words:
 
 
 def _overlap(words: Ints, sizes: list[int]) -> Floats:
-    """|Tok(s_i) ∩ Tok(s_j)|: a column for each word that stands there, and the product of the rows."""
+    """Compute |Tok(s_i) ∩ Tok(s_j)|: a column for each word that is there, and the product of the rows."""
     order = words.argsort()
     ordered = words.take(order)
     column = np.zeros(len(words), dtype=np.intp)

@@ -113,7 +113,7 @@ class FormulaStrategy:
 
 
 def _connectivity(evidence: Evidence) -> Floats:
-    """Support-aware scoring removed: a candidate counts by how well it is connected to what was retrieved."""
+    """Score without support: a candidate counts by how well it is connected to what was retrieved."""
     linked = np.isfinite(evidence.links.score).astype(np.float32)
     reading = evidence.reading
     retrieved = evidence.signals.retrieved[reading.unit]

@@ -142,7 +142,7 @@ def triggers(evidence: Evidence, i: int, j: int) -> tuple[str, ...]:
 
 
 def sentence_id(evidence: Evidence, node: int) -> str:
-    """How a sentence is named in traces: its unit's id, with its place inside a longer unit."""
+    """Return how a sentence is named in traces: its unit's id, with its place inside a longer unit."""
     reading = evidence.reading
     unit = reading.candidates[int(reading.unit[node])]
     return unit.id if evidence.mode != "document" else f"{unit.id}@{int(reading.sentence[node])}"
@@ -218,7 +218,7 @@ def _lacking(evidence: Evidence, nodes: tuple[int, ...], core: set[int]) -> str:
 
 
 def explain(promotion: Promotion) -> str:
-    """Why each unit is in, and what each rejected path lacked."""
+    """Say why each unit is in, and what each rejected path lacked."""
     evidence = promotion.evidence
     lines = [f"Question: {promotion.question}"]
     lines.append(

@@ -37,7 +37,7 @@ class Trees:
         object.__setattr__(self, "_tile", self.threshold.reshape(-1, 1))
 
     def _thresholds(self, rows: int) -> NDArray[np.float32]:
-        """Every threshold ``rows`` times.
+        """Return every threshold ``rows`` times.
 
         Kept for the next pool, which most often has as many: two arrays of one shape are compared in half the
         time that one and a column take.
@@ -50,7 +50,7 @@ class Trees:
         return tile
 
     def log_odds(self, rows: Floats) -> Floats:
-        """Σ over trees of the leaf that each row reaches, plus the bias."""
+        """Return Σ over trees of the leaf that each row reaches, plus the bias."""
         depth, trees = self.feature.shape
         columns = np.ascontiguousarray(rows.T)
         answers = columns.take(self.feature.ravel(), axis=0) > self._thresholds(len(rows))

@@ -132,7 +132,7 @@ class Weights:
 
     @classmethod
     def from_dict(cls, body: object, *, name: str = "weights") -> Weights:
-        """Weights from a mapping with every field and no other."""
+        """Make weights from a mapping with every field and no other."""
         if not isinstance(body, dict):
             raise WeightsError(f"{name} must hold one table of weights, not {type(body).__name__}")
         body = {key: value for key, value in body.items() if not str(key).startswith("_")}
@@ -147,7 +147,7 @@ class Weights:
         return cls(**body)
 
     def to_dict(self) -> dict[str, float]:
-        """Every weight by name."""
+        """Return every weight by name."""
         return asdict(self)
 
     def but(self, **changes: float) -> Weights:

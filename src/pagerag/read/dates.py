@@ -122,7 +122,7 @@ def dates(text: str) -> Iterator[tuple[int, Date]]:
 
 
 def _order(one: Date, two: Date) -> int:
-    """-1, 0 or 1; 0 as well where the texts are not exact enough to tell."""
+    """Return -1, 0 or 1; 0 as well where the texts are not exact enough to tell."""
     for a, b in zip(one, two, strict=True):
         if a != b:
             return 0 if 0 in (a, b) else (1 if a > b else -1)

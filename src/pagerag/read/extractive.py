@@ -253,7 +253,7 @@ class ExtractiveReader(AtOnceReader):
 
 
 def _starts(length: int) -> range:
-    """Where the pieces of a unit of so many tokens begin; an empty unit is one empty piece."""
+    """Return where the pieces of a unit of so many tokens begin; an empty unit is one empty piece."""
     return range(0, max(1, length - (PIECE - STRIDE)), STRIDE) if length > PIECE else range(1)
 
 

@@ -82,7 +82,7 @@ class GgufReader:
             return _checked(self._load().handle_chat_completions(dict(request)))
 
     async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """``read`` in a thread, so that the caller's event loop goes on."""
+        """Run ``read`` in a thread, so that the caller's event loop goes on."""
         return await asyncio.to_thread(self.read, question, tuple(context), state=state)
 
     def stream(

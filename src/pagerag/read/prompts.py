@@ -172,7 +172,7 @@ def _data(text: str) -> str:
 
 
 def _untitled(title: str, text: str) -> str:
-    """``text`` without the heading that repeats the title over it."""
+    """Return ``text`` without the heading that repeats the title over it."""
     first, _, rest = text.partition("\n")
     return rest.strip() if title and rest.strip() and first.strip() == title else text
 

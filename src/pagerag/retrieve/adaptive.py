@@ -169,7 +169,7 @@ class Frontier:
         return bool(taken)
 
     def _near(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
-        """For each seed the passages nearest to question ⊕ seed."""
+        """Return, for each seed, the passages nearest to question ⊕ seed."""
         usable = [seed for seed in seeds if self.vector is not None and seed.unit.vector is not None]
         if not usable:
             return {}
@@ -181,7 +181,7 @@ class Frontier:
         }
 
     def _worded(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
-        """For each seed the passages that hold the words of a name in it, and of what it leaves open."""
+        """Return the passages that hold the words of a name in each seed, and of what it leaves open."""
         limits = self.limits
         if not limits.worded or not limits.found:
             return {}
@@ -206,7 +206,7 @@ class Frontier:
         return sorted(names, key=lambda key: names[key])
 
     def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[int, Step]]]:
-        """For each reading the passages of documents whose titles it names; a name is looked up once."""
+        """Return the passages of documents whose titles each reading names; a name is looked up once."""
         result: list[list[tuple[int, Step]]] = [[] for _ in groups]
         if not groups or not self.limits.named:
             return result

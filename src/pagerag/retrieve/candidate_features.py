@@ -121,12 +121,12 @@ class FeatureTable:
         self._keys = (np.zeros(0, dtype=np.int64), empty, empty)  # number, owner, kind
 
     def add(self, passage: PassageReading, fused: float, lexical: float) -> None:
-        """One more passage, with its scores in the first search (0 if it was not found there)."""
+        """Add one more passage, with its scores in the first search (0 if it was not found there)."""
         self.passages.append(passage)
         self._scores.append((fused / self._most[0], lexical))
 
     def direct(self) -> NDArray[np.float32]:
-        """One row per passage, columns ``DIRECT``."""
+        """Return one row per passage, columns ``DIRECT``."""
         self._settle()
         rows = self._direct.copy()
         named = {key for _, key in self._matches if key}
@@ -212,7 +212,7 @@ class FeatureTable:
         self._keys = first_, second, third
 
     def _shared_names(self, first: int, count: int) -> NDArray[np.intp]:
-        """How many of the question's names each of the last ``count`` passages holds."""
+        """Return how many of the question's names each of the last ``count`` passages holds."""
         start = np.searchsorted(self.names.owners, first)
         numbers, owners = self.names.numbers[start:], self.names.owners[start:] - first
         asked = np.sort(self.asked.names)
@@ -225,7 +225,7 @@ class FeatureTable:
         return np.asarray(np.count_nonzero(held, axis=1), dtype=np.intp)
 
     def _mentions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """By which of its names (-1: none), and at which word, each passage (row) names each (column)."""
+        """Return by which name (-1: none), and at which word, each passage (row) names each (column)."""
         size = len(self.passages)
         kinds, places = np.full((size, size), -1, dtype=np.intp), np.zeros((size, size), dtype=np.intp)
         numbers, owners, at = self.names.numbers, self.names.owners, self.names.places
@@ -340,7 +340,7 @@ class FeatureTable:
     def _near(
         self, chosen: NDArray[np.intp], other: NDArray[np.bool_], weight: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Nearness to question ⊕ seed, to the seed, and what the seed adds to nearness to the question."""
+        """Return nearness to question ⊕ seed, to the seed, and what the seed adds to the question alone."""
         vector = self.asked.vector
         usable = np.array([self.passages[place].unit.vector is not None for place in chosen], dtype=bool)
         if vector is None or not usable.any():

@@ -59,11 +59,11 @@ class PyLateEncoder:
         self._model = models.ColBERT(model_name_or_path=model_place(model), device=device)
 
     def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        """Token rows of questions."""
+        """Return token rows of questions."""
         return self._encode(texts, is_query=True)
 
     def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        """Token rows of passages."""
+        """Return token rows of passages."""
         return self._encode(texts, is_query=False)
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> list[NDArray[np.float32]]:
@@ -116,7 +116,7 @@ def token_encoder(name: str, **options: Any) -> TokenEncoder:
 def max_sim(
     question: NDArray[np.float32], tokens: NDArray[np.float32], starts: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """MaxSim of one question with passages whose token rows lie one after another in ``tokens``.
+    """Return MaxSim of one question with passages whose token rows lie one after another in ``tokens``.
 
     ``starts`` has each passage's first row, and the total at its end. A passage without tokens scores 0.
     """

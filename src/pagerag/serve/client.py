@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 from pagerag import errors
 from pagerag._extras import need
 from pagerag.errors import CandidateError, EndpointError, InputError, PageRAGError, ReaderTimeoutError
+from pagerag.serve.dialects import Ranked
 from pagerag.units import Candidate, Mode, State
 
 __all__ = ["Asked", "AsyncClient", "Cited", "Client", "Promoted", "Ranked", "Streamed"]
@@ -63,14 +64,6 @@ class Asked:
     verdict: str
     missing: tuple[str, ...]
     raw: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A document's place in the request, and its score."""
-
-    index: int
-    score: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pagerag.serve.documents import Document, read_document, read_text
+from pagerag.serve.documents import RequestDocument, read_document, read_text
 from pagerag.serve.problems import Refused, Unusable
 
-__all__ = ["Dialect", "Limits", "Ranked", "RerankRequest", "answer", "read_request"]
+__all__ = ["Dialect", "Ranked", "RequestLimits", "RerankRequest", "answer", "read_request"]
 
 Dialect = Literal["cohere", "infinity", "tei", "nim", "dashscope", "voyage"]
 """``cohere`` is also what Jina, vLLM, Xinference, LiteLLM and most others speak."""
@@ -20,7 +20,7 @@ _LONGEST_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What one request may hold."""
 
     candidates: int
@@ -33,7 +33,7 @@ class RerankRequest:
 
     dialect: Dialect
     query: str
-    documents: tuple[Document, ...]
+    documents: tuple[RequestDocument, ...]
     top_n: int | None
     return_documents: bool
     raw_scores: bool
@@ -54,7 +54,12 @@ class Ranked:
 
 
 def read_request(
-    body: object, limits: Limits, *, default_model: str, model: str | None = None, strings: bool = False
+    body: object,
+    limits: RequestLimits,
+    *,
+    default_model: str,
+    model: str | None = None,
+    strings: bool = False,
 ) -> RerankRequest:
     """Return what a body asks for; the fields it has tell the dialect.
 
@@ -85,7 +90,7 @@ def read_request(
 
 def _read(
     body: Mapping[str, Any],
-    limits: Limits,
+    limits: RequestLimits,
     dialect: Dialect,
     documents: str,
     default_model: str,

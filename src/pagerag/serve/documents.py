@@ -9,7 +9,7 @@ from typing import Any
 
 from pagerag.serve.problems import Unusable
 
-__all__ = ["Document", "read_document", "read_text"]
+__all__ = ["RequestDocument", "read_document", "read_text"]
 
 _TITLE_KEYS = ("title", "document_title", "doc_title", "page_title", "headline", "name")
 _SOURCE_KEYS = ("source", "file_path", "file_name", "filename", "url", "path", "doc_id", "document_id")
@@ -30,7 +30,7 @@ _ENDS_A_SENTENCE = tuple(".!?;:,…。！？،؛")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RequestDocument:
     """One document of a request: what is ranked, what it is called, and what goes back to the client.
 
     ``text`` may be empty; such a document is ranked last. ``echo`` is the document as ``return_documents``
@@ -44,16 +44,16 @@ class Document:
     echo: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_document(value: object, place: int, rank_fields: Sequence[str] = ()) -> Document:
+def read_document(value: object, place: int, rank_fields: Sequence[str] = ()) -> RequestDocument:
     """Return the document that a client sent at ``place``: a text, or an object in one of the known forms.
 
     ``rank_fields`` are Cohere's: of an object, only these fields are read.
     """
     if value is None:
-        return Document("", echo={"text": ""})
+        return RequestDocument("", echo={"text": ""})
     if isinstance(value, str):
         title, source, text = _hidden(value)
-        return Document(text, title, source, value, {"text": value})
+        return RequestDocument(text, title, source, value, {"text": value})
     if isinstance(value, Mapping):
         return _from_object(value, place, rank_fields)
     raise Unusable(
@@ -77,7 +77,7 @@ def read_text(value: object, name: str) -> str:
     raise Unusable(f"{name} is {_kind(value)}; it must be a text", field=name)
 
 
-def _from_object(value: Mapping[str, Any], place: int, rank_fields: Sequence[str]) -> Document:
+def _from_object(value: Mapping[str, Any], place: int, rank_fields: Sequence[str]) -> RequestDocument:
     title = next((t for key in _TITLE_KEYS if isinstance(t := value.get(key), str) and t.strip()), None)
     source = next(
         (str(s) for key in _SOURCE_KEYS if isinstance(s := value.get(key), str | int) and str(s)), None
@@ -108,7 +108,7 @@ def _from_object(value: Mapping[str, Any], place: int, rank_fields: Sequence[str
         title, found, text = _hidden(text)
         source = source or found
     whole = f"{title}\n{text}" if title else text
-    return Document(text, title, source, whole, {**value, "text": text})
+    return RequestDocument(text, title, source, whole, {**value, "text": text})
 
 
 def _hidden(text: str) -> tuple[str | None, str | None, str]:
@@ -138,7 +138,7 @@ def _fields(header: str) -> dict[str, str] | None:
 
 
 def _reads_as_title(first: str, rest: str) -> bool:
-    """Whether a first line is a title: short, no sentence, and not merely the first of many wrapped lines."""
+    """Tell whether a first line is a title: short, no sentence, and not the first of many wrapped lines."""
     line = first.strip()
     if line.startswith("#") and line.lstrip("#").strip():
         return bool(rest.strip())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pagerag.promotion import Promoter, Promotion
 from pagerag.serve.dialects import Ranked, RerankRequest
-from pagerag.serve.documents import Document
+from pagerag.serve.documents import RequestDocument
 from pagerag.units import Candidate
 
 __all__ = ["falling", "promote_documents", "rank"]
@@ -38,7 +38,9 @@ def rank(promoter: Promoter, request: RerankRequest, k: int) -> tuple[list[Ranke
     return ranked, promotion
 
 
-def promote_documents(promoter: Promoter, question: str, documents: Sequence[Document], k: int) -> Promotion:
+def promote_documents(
+    promoter: Promoter, question: str, documents: Sequence[RequestDocument], k: int
+) -> Promotion:
     """Promote the documents of a request, each judged by its sentences; a document's id is its place."""
     pool = [
         Candidate(id=str(place), text=document.text, title=document.title, source=document.source)

@@ -22,7 +22,7 @@ from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Unusable, shape
 from pagerag.serve.service import MODEL, Service, json_response
 from pagerag.serve.stores import Held
-from pagerag.serve.streams import Streamed
+from pagerag.serve.streams import AnswerStream
 
 __all__ = ["router"]
 
@@ -71,7 +71,7 @@ def router(service: Service) -> APIRouter:
         work = work_of(request.scope)
         head = {"id": f"chatcmpl-{work.id}", "created": int(time.time()), "model": asked.model or held.name}
         if asked.stream:
-            stream = Streamed(service, held.pipeline, None, question)
+            stream = AnswerStream(service, held.pipeline, None, question)
             usage = bool((asked.stream_options or {}).get("include_usage"))
             return StreamingResponse(
                 _chunks(stream, head, held, request, usage=usage),
@@ -177,7 +177,7 @@ def _usage(question: str, result: Result, text: str) -> dict[str, int]:
 
 
 async def _chunks(
-    stream: Streamed, head: Mapping[str, Any], held: Held, request: Request, *, usage: bool
+    stream: AnswerStream, head: Mapping[str, Any], held: Held, request: Request, *, usage: bool
 ) -> AsyncIterator[bytes]:
     """Yield the answer in OpenAI's chunks: the reader's words as they come, then sources and annotations."""
 

@@ -23,7 +23,7 @@ from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.sources import document_around
 from pagerag.serve.stores import Held, tuned_promoter
-from pagerag.serve.streams import Streamed
+from pagerag.serve.streams import AnswerStream
 from pagerag.serve.uploads import indexed, safe_name
 
 __all__ = ["events", "router"]
@@ -78,7 +78,7 @@ def router(service: Service) -> APIRouter:
         held = service.stores.get(asked.store)
         if asked.stream:
             return events(
-                _told(service, request, asked, Streamed(service, held.pipeline, asked, asked.question))
+                _told(service, request, asked, AnswerStream(service, held.pipeline, asked, asked.question))
             )
         with service.telemetry.span("ask", "CHAIN", request.headers) as span:
             result = await service.asking(request, _ask, held.pipeline, asked)
@@ -330,7 +330,7 @@ async def _from_thread(items: Iterator[dict[str, Any]]) -> AsyncIterator[dict[st
 
 
 async def _told(
-    service: Service, request: Request, asked: AskRequest, stream: Streamed
+    service: Service, request: Request, asked: AskRequest, stream: AnswerStream
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield a streamed answer as events."""
     async for item in stream:

@@ -16,7 +16,7 @@ from pagerag import __version__
 from pagerag.pipeline import promoter_of
 from pagerag.promotion import Promoter
 from pagerag.serve.body import decoded, read_bytes, watch
-from pagerag.serve.dialects import Limits
+from pagerag.serve.dialects import RequestLimits
 from pagerag.serve.gate import Gate
 from pagerag.serve.metrics import Metrics
 from pagerag.serve.operation import Work, work_of
@@ -44,7 +44,7 @@ class Service:
     telemetry: Telemetry
     promotions: Gate
     asks: Gate
-    limits: Limits
+    limits: RequestLimits
     ready: bool = False
     stopping: bool = False
 
@@ -61,7 +61,7 @@ class Service:
             telemetry=telemetry or Telemetry(on=serve.telemetry, texts=serve.log_text),
             promotions=Gate("promote", serve.in_flight, threads, "serve.in_flight"),
             asks=Gate("ask", serve.asks, serve.asks, "serve.asks"),
-            limits=Limits(serve.max_candidates, serve.max_characters),
+            limits=RequestLimits(serve.max_candidates, serve.max_characters),
         )
 
     def open(self) -> None:

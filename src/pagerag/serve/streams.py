@@ -13,12 +13,12 @@ from pagerag.serve.models import Tuning
 from pagerag.serve.problems import Problem, problem_of
 from pagerag.serve.service import Service
 
-__all__ = ["Streamed"]
+__all__ = ["AnswerStream"]
 
 _END = object()
 
 
-class Streamed:
+class AnswerStream:
     """Stages, words and the result of one question; a failure ends it as a Problem.
 
     The work is started, or refused with 429, when this is made: before a response has begun.

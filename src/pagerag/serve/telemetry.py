@@ -38,16 +38,16 @@ class Telemetry:
         self._tracer = self._provider.get_tracer("pagerag.serve")
 
     @contextmanager
-    def span(self, name: str, kind: str, headers: Mapping[str, str] | None = None) -> Iterator[Span]:
+    def span(self, name: str, kind: str, headers: Mapping[str, str] | None = None) -> Iterator[TraceSpan]:
         """Open a span; ``kind`` is OpenInference's: RERANKER, CHAIN, RETRIEVER. A caller's trace goes on."""
         if self._tracer is None:
-            yield Span(None, texts=False)
+            yield TraceSpan(None, texts=False)
             return
         propagate = need("opentelemetry.trace.propagation.tracecontext", "opentelemetry-api", "otel")
         parent = propagate.TraceContextTextMapPropagator().extract(dict(headers or {}))
         with self._tracer.start_as_current_span(name, context=parent) as span:
             span.set_attribute("openinference.span.kind", kind)
-            yield Span(span, texts=self.texts)
+            yield TraceSpan(span, texts=self.texts)
 
     def close(self) -> None:
         """Send what is left."""
@@ -55,7 +55,7 @@ class Telemetry:
             self._provider.shutdown()
 
 
-class Span:
+class TraceSpan:
     """What handlers tell a span."""
 
     def __init__(self, span: Any, *, texts: bool) -> None:

@@ -57,7 +57,7 @@ class Selected(BaseModel):
     why: list[str]
 
 
-class Selection(BaseModel):
+class SelectedEvidence(BaseModel):
     """What supports an answer, and whether it is enough."""
 
     state: str = Field(description="enough, ambiguous or insufficient.")
@@ -109,7 +109,9 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
                 await asyncio.to_thread(service.open)
 
     @server.tool(title="Select the passages that together support an answer")
-    async def select_evidence(question: Question, passages: list[str | Passage], k: Count = 5) -> Selection:
+    async def select_evidence(
+        question: Question, passages: list[str | Passage], k: Count = 5
+    ) -> SelectedEvidence:
         """Keep the few of given passages that together support an answer, and say if they suffice."""
         given = [
             read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
@@ -156,7 +158,7 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
         )
 
     @server.tool(title="Search the user's documents for evidence")
-    async def search(question: Question, store: StoreName = None, k: Count = 5) -> Selection:
+    async def search(question: Question, store: StoreName = None, k: Count = 5) -> SelectedEvidence:
         """Search the user's documents, following up names, and keep the passages that support an answer."""
         from pagerag.serve.models import Tuning
 
@@ -187,10 +189,10 @@ async def _run(service: Service, job: Callable[..., T], *arguments: Any, slow: b
     return result
 
 
-def _selection(promotion: Promotion, places: Mapping[str, int]) -> Selection:
+def _selection(promotion: Promotion, places: Mapping[str, int]) -> SelectedEvidence:
     told = verdict(promotion)
     core = set(promotion.core_places)
-    return Selection(
+    return SelectedEvidence(
         state=promotion.state,
         sufficiency=round(float(promotion.sufficiency), 4),
         verdict=told.words,

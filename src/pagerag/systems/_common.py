@@ -35,7 +35,7 @@ def expect(system: Any, name: str, package: str, tested: str) -> Any:
 
 
 def split_title(passage: str) -> tuple[str | None, str]:
-    """Title and text of a passage that was indexed as ``title``, newline, ``text``.
+    """Return the title and the text of a passage that was indexed as ``title``, newline, ``text``.
 
     A first line that is long, or that ends like a sentence, is text and not a title.
     """
@@ -49,7 +49,7 @@ def split_title(passage: str) -> tuple[str | None, str]:
 
 
 def confidences(weights: Sequence[float | None]) -> list[float]:
-    """Weights of one pool's relations as confidences in [0.5, 1]; a missing weight counts as the lightest.
+    """Turn the weights of one pool's relations into confidences in [0.5, 1]; none counts as the lightest.
 
     Backends count mentions in that number: a relation seen once is still an extracted relation, so the
     scale starts at one half, and the heaviest of the pool gets 1.
@@ -61,7 +61,7 @@ def confidences(weights: Sequence[float | None]) -> list[float]:
 
 
 def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
-    """Relations of one unit from ``[head, relation, tail]`` rows; rows of another shape are not triples."""
+    """Return the relations of one unit from ``[head, relation, tail]`` rows; other rows are no triples."""
     found = []
     for row in rows:
         if (

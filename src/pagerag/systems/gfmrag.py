@@ -22,14 +22,14 @@ from pagerag.errors import BackendError, FormatError
 from pagerag.systems._common import checked, expect, unique_ids
 from pagerag.units import Candidate, Pool, Relation
 
-__all__ = ["GFMRAGBackend", "Graph", "pool_of", "read_nodes"]
+__all__ = ["EntityGraph", "GFMRAGBackend", "pool_of", "read_nodes"]
 
 TESTED = "2.0.0"
 MENTION = "is_mentioned_in"
 """The relation from an entity to a document in GFM-RAG's edges.csv."""
 
 
-class Graph:
+class EntityGraph:
     """The edges of GFM-RAG's stage 1: which document mentions which entity, and facts between entities."""
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ def read_nodes(path: Path) -> dict[str, str]:
     return texts
 
 
-def pool_of(question: str, rows: Sequence[Mapping[str, Any]], graph: Graph | None = None) -> Pool:
+def pool_of(question: str, rows: Sequence[Mapping[str, Any]], graph: EntityGraph | None = None) -> Pool:
     """Return a pool from GFM-RAG's document rows; a document's id is its title, its score a logit."""
     names = unique_ids([str(row.get("id", place)) for place, row in enumerate(rows)])
     candidates = []
@@ -105,7 +105,7 @@ class GFMRAGBackend:
 
     def __init__(self, retriever: Any, *, stage1: str | Path | None = None) -> None:
         self.retriever = retriever
-        self.graph = Graph(Path(stage1) / "edges.csv") if stage1 is not None else None
+        self.graph = EntityGraph(Path(stage1) / "edges.csv") if stage1 is not None else None
 
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return the ``k`` documents that GFM-RAG retrieves, with the facts of its graph."""

@@ -32,7 +32,7 @@ _BOUNDLESS = 10**9
 
 
 def relations_of(rows: Sequence[tuple[str, str, str, float | None, Sequence[str]]]) -> tuple[Relation, ...]:
-    """Relations from (source, target, description, weight, unit ids) rows; only those that name units."""
+    """Return relations from (source, target, description, weight, unit ids) rows that name units."""
     usable = [row for row in rows if row[4] and row[0] != row[1]]
     weights = confidences([row[3] for row in usable])
     return tuple(
@@ -57,7 +57,7 @@ class GraphRAGBackend:
         self.entities = entities
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """At most ``k`` text units that mention the entities nearest to the question, best first."""
+        """Return at most ``k`` text units that mention the entities nearest to the question, best first."""
         checked(k)
         units = expect(self.builder, "text_units", "graphrag", TESTED)
         short = {str(unit.short_id): unit for unit in units.values()}
@@ -139,7 +139,7 @@ class PromotedContext:
         self.last: Promotion | None = None
 
     def build_context(self, query: str, conversation_history: Any = None, **options: Any) -> Any:
-        """GraphRAG's context with the promoted text units in place of its own."""
+        """Return GraphRAG's context with the promoted text units in place of its own."""
         own = expect(self.builder, "build_context", "graphrag", TESTED)(
             query=query, conversation_history=conversation_history, **options
         )

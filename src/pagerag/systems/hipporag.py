@@ -35,7 +35,7 @@ def chunk_id(passage: str) -> str:
 
 
 def openie(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Chunk id to ``{"passage", "extracted_entities", "extracted_triples"}`` of an OpenIE results file."""
+    """Read an OpenIE results file: chunk id to passage, ``extracted_entities`` and ``extracted_triples``."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as wrong:
@@ -96,7 +96,7 @@ class HippoRAGBackend:
         self.facts = openie(path) if path is not None else {}
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """Its passages, by personalised PageRank; by dense similarity where its own assertion fails.
+        """Return its passages, by personalised PageRank; by dense similarity where its own assertion fails.
 
         HippoRAG asserts that no kept fact has a weight of exactly zero, which happens with small
         corpora; it does not catch that itself.
@@ -123,7 +123,7 @@ class HippoRAGBackend:
         )
 
     def ask(self, question: str, context: Sequence[Candidate]) -> str:
-        """HippoRAG's reader on these passages and no others; it reads the first ``qa_top_k`` (5) of them."""
+        """Ask HippoRAG's reader on these passages alone; it reads the first ``qa_top_k`` (5) of them."""
         reader = expect(self.hipporag, "rag_qa", "hipporag", TESTED)
         solution = self._solution(question, context)
         answers = reader(queries=[solution])
@@ -137,7 +137,7 @@ class HippoRAGBackend:
 
 
 def _query_solution(hipporag: Any) -> Any:
-    """HippoRAG's QuerySolution class, looked up in the package that the object comes from."""
+    """Return HippoRAG's QuerySolution class, from the package that the object comes from."""
     package = type(hipporag).__module__.split(".")[0]
     if package == "hipporag":
         from hipporag.utils.misc_utils import QuerySolution

@@ -56,7 +56,7 @@ def read_triples(path: str | Path) -> Triples:
 
 
 def split_name(name: str) -> tuple[str, int | None]:
-    """Title and sentence number of ``title##7`` or ``3##title##7``."""
+    """Return title and sentence number of ``title##7`` or ``3##title##7``."""
     parts = name.split("##")
     if len(parts) < 2 or not parts[-1].isdigit():
         return name, None

@@ -26,7 +26,7 @@ class FakeEncoder:
         self.name, self.dimension = name, dimension
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """One unit-length row for each text."""
+        """Return one unit-length row for each text."""
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for token in tokenize(text):
@@ -136,7 +136,7 @@ class FakeSupportEncoder:
         self.signals = ("overlap",)
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
-        """One row a unit."""
+        """Return one row for each unit."""
         asked = set(tokenize(question))
         rows = [[len(asked & set(tokenize(unit.text))) / (len(asked) or 1)] for unit in units]
         return np.array(rows, dtype=np.float32).reshape(len(units), 1)

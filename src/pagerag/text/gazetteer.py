@@ -39,7 +39,7 @@ class Gazetteer:
     __slots__ = ("_acronyms", "_aliases", "_surnames", "short", "titles")
 
     def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
-        """``mentions`` are the keys of all names found; ``acronyms`` those of them written in capitals."""
+        """Take the keys of all names found, and those of them that are written in capitals."""
         self.titles = dict.fromkeys(titles)
         self._aliases: dict[str, str] = {}
         self._acronyms: dict[str, str] = {}

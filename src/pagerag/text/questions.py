@@ -185,7 +185,7 @@ def _form(words: list[str], text: str, entities: int) -> Form:
 
 
 def _by_date(words: list[str]) -> bool:
-    """Who is older, which came out first, who lived longer."""
+    """Tell whether dates decide: who is older, which came out first, who lived longer."""
     return not BY_DATE.isdisjoint(words) or "lived" in words
 
 

@@ -43,7 +43,7 @@ def fold(text: str) -> str:
 
 
 def all_words(text: str) -> list[str]:
-    """Every word of ``text``, folded, stop words included."""
+    """Return every word of ``text``, folded, stop words included."""
     if text.isascii():
         return text.translate(_SPACED).split()
     words = _ANY_WORD(fold(text))
@@ -53,7 +53,7 @@ def all_words(text: str) -> list[str]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Tok(x): the words of ``text``, lower-cased, stop words removed.
+    """Return Tok(x): the words of ``text``, lower-cased, stop words removed.
 
     A text of nothing but stop words ("The Who", "It") keeps them: it must not collapse to nothing.
     """

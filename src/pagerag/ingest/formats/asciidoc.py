@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pagerag.ingest.builder import Piece, TextBuilder, added
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
-from pagerag.ingest.formats.stretch import Cut, Kept, Span, Stretch, kept_between, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, Stretch, kept_between, lines_of
 
 __all__ = ["add_asciidoc", "read_asciidoc"]
 
@@ -49,17 +49,17 @@ class _Reader:
     def __init__(self, source: str, builder: TextBuilder) -> None:
         self.source, self.builder = source, builder
         self.lines = lines_of(source)
-        self.paragraph: list[Span] = []
+        self.paragraph: list[FileSpan] = []
         self.before: list[Piece] = []
         self.atom = False
         self.options = ""
         self.code = False
         self.attributes: dict[str, str] = {}
 
-    def _words(self, span: Span) -> str:
+    def _words(self, span: FileSpan) -> str:
         return self.source[span.start : span.end]
 
-    def _pieces(self, spans: Sequence[Span]) -> list[Piece]:
+    def _pieces(self, spans: Sequence[FileSpan]) -> list[Piece]:
         stretch = Stretch(self.source, spans)
         return list(stretch.pieces(inline(stretch.text, self.attributes)))
 
@@ -108,13 +108,13 @@ class _Reader:
         self._text(span, words)
         return at + 1
 
-    def _marks(self, span: Span, words: str) -> bool:
+    def _marks(self, span: FileSpan, words: str) -> bool:
         """Read what can only begin a block: headings, attributes, titles of blocks."""
         if found := _HEADING.match(words):
             self._done()
             level = len(found.group(1))
             self.builder.block(
-                self._pieces([Span(span.start + found.end(), span.start + len(words))]), heading=level
+                self._pieces([FileSpan(span.start + found.end(), span.start + len(words))]), heading=level
             )
             return True
         if found := _ATTRIBUTE.match(words):
@@ -126,11 +126,11 @@ class _Reader:
             self.code = words.startswith(("[source", "[listing", "[literal", "[,"))
             return True
         if words[0] == "." and len(words) > 1 and words[1] not in ". ":
-            self.builder.block(self._pieces([Span(span.start + 1, span.start + len(words))]))
+            self.builder.block(self._pieces([FileSpan(span.start + 1, span.start + len(words))]))
             return True
         return False
 
-    def _text(self, span: Span, words: str) -> None:
+    def _text(self, span: FileSpan, words: str) -> None:
         """Read a line of a paragraph, an item or a definition."""
         if self.code:
             self.paragraph.append(span)
@@ -138,17 +138,17 @@ class _Reader:
         if found := _ITEM.match(words):
             self._done()
             self.atom = True
-            self.paragraph.append(Span(span.start + found.end(), span.end))
+            self.paragraph.append(FileSpan(span.start + found.end(), span.end))
             return
         if (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
             self._done()
             self.before = [
-                *self._pieces([Span(span.start + found.start(1), span.start + found.end(1))]),
+                *self._pieces([FileSpan(span.start + found.start(1), span.start + found.end(1))]),
                 added(": "),
             ]
             self.atom = True
             if found.end() < len(words):
-                self.paragraph.append(Span(span.start + found.end(), span.end))
+                self.paragraph.append(FileSpan(span.start + found.end(), span.end))
             return
         if not self.paragraph and words[0] in " \t" and not self.before:
             self.code = True  # an indented paragraph is literal
@@ -171,7 +171,7 @@ class _Reader:
             end += 1
         body = self.lines[at + 1 : end]
         columns, first_line = self._columns(), 0
-        cells: list[list[Span]] = []
+        cells: list[list[FileSpan]] = []
         for number, line in enumerate(body):
             found = list(self._cells(line))
             if number == 0 or (not cells and not first_line):
@@ -219,7 +219,7 @@ class _Reader:
             count += min(int(times.group(1)), 200) if times else 1
         return count
 
-    def _cells(self, line: Span) -> Iterator[tuple[bool, Span]]:
+    def _cells(self, line: FileSpan) -> Iterator[tuple[bool, FileSpan]]:
         """Yield the parts of a table's line: whether a cell begins with it, and where it stands."""
         words = self._words(line)
         at = 0
@@ -231,10 +231,10 @@ class _Reader:
             if start and words[start - 1] not in " \t|":
                 start = match.end() - 1
             if start > at or began:
-                yield began, Span(line.start + at, line.start + start)
+                yield began, FileSpan(line.start + at, line.start + start)
             at, began = match.end(), True
         if at < len(words) or began:
-            yield began, Span(line.start + at, line.end)
+            yield began, FileSpan(line.start + at, line.end)
 
 
 # -- inline markup

@@ -14,7 +14,7 @@ from pagerag.errors import FormatError
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.html import add_page
-from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
 __all__ = ["read_mbox", "read_message"]
 
@@ -203,14 +203,14 @@ def _located(text: str, original: str, begin: int, end: int) -> list[Piece]:
     return [Piece(text, place, place + len(text))] if place >= 0 else [Piece(text, begin, end)]
 
 
-def _paragraphs(text: str) -> Iterator[list[Span]]:
+def _paragraphs(text: str) -> Iterator[list[FileSpan]]:
     """Yield paragraphs as lines without the marks of quotation."""
-    lines: list[Span] = []
+    lines: list[FileSpan] = []
     for start, end in lines_of(text):
         found = _QUOTE.match(text, start, end)
         start = found.end() if found else start
         if text[start:end].strip():
-            lines.append(Span(start, end))
+            lines.append(FileSpan(start, end))
         elif lines:
             yield lines
             lines = []
@@ -245,13 +245,13 @@ def _places(text: str, original: str, begin: int, end: int, encoding: str) -> An
     return place
 
 
-def _logical(source: str, encoding: str) -> list[Span]:
+def _logical(source: str, encoding: str) -> list[FileSpan]:
     """Return the lines of a body; those that quoted-printable has cut are one."""
-    found: list[Span] = []
+    found: list[FileSpan] = []
     soft = False
     for span in lines_of(source):
         if soft:
-            found[-1] = Span(found[-1].start, span.end)
+            found[-1] = FileSpan(found[-1].start, span.end)
         else:
             found.append(span)
         soft = "quoted-printable" in encoding and source[span.start : span.end].endswith("=")

@@ -22,7 +22,7 @@ from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.html import page_blocks
 from pagerag.ingest.formats.markdown_inline import inline
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
-from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
 __all__ = ["add_markdown", "read_markdown"]
 
@@ -137,21 +137,21 @@ class _Reader:
             elif kind in ("fence", "code_block") and token.map:
                 self._code(token, spans, depth, atom=items > 0)
 
-    def _inline(self, spans: list[Span], level: int, *, atom: bool) -> None:
+    def _inline(self, spans: list[FileSpan], level: int, *, atom: bool) -> None:
         if not level and len(spans) > 1 and any(_DEFINITION.match(self.text, s, e) for s, e in spans[1:]):
             self._definitions(spans)
             return
         if spans and (found := _DEFINITION.match(self.text, *spans[0])):
-            spans[0] = Span(found.end(), spans[0].end)
+            spans[0] = FileSpan(found.end(), spans[0].end)
         for mark in (_TASK, _ALERT):
             if spans and (found := mark.match(self.text, *spans[0])):
-                spans[0] = Span(found.end(), spans[0].end)
+                spans[0] = FileSpan(found.end(), spans[0].end)
         if len(spans) > 1 and all(self.text[start:end][:1] == "|" for start, end in spans):
             self._bars(spans)
             return
         self._text(spans, level, atom=atom)
 
-    def _bars(self, spans: Sequence[Span]) -> None:
+    def _bars(self, spans: Sequence[FileSpan]) -> None:
         """Add a table that has no line below its headers, which is none to markdown-it."""
         for start, end in spans:
             table = _Table(searched=start, at=start)
@@ -160,7 +160,7 @@ class _Reader:
             self.blocks.append(_Found(start, cells=table.cells))
 
     def _text(
-        self, spans: Sequence[Span], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
+        self, spans: Sequence[FileSpan], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
     ) -> None:
         if not spans:
             return
@@ -188,10 +188,10 @@ class _Reader:
                 level = self.headings[place][2]
         self.blocks.append(_Found(at, pieces, level, atom=atom))
 
-    def _definitions(self, spans: Sequence[Span]) -> None:
+    def _definitions(self, spans: Sequence[FileSpan]) -> None:
         """Add a definition list: each definition behind its term."""
-        term: list[Span] = []
-        body: list[Span] = []
+        term: list[FileSpan] = []
+        body: list[FileSpan] = []
 
         def done() -> None:
             if body:
@@ -208,14 +208,14 @@ class _Reader:
             found = _DEFINITION.match(self.text, start, end)
             if found:
                 done()
-                body.append(Span(found.end(), end))
+                body.append(FileSpan(found.end(), end))
             elif body and self.text[start:end][:1] in (" ", "\t"):
-                body.append(Span(start, end))
+                body.append(FileSpan(start, end))
             elif body:
                 done()
-                term = [Span(start, end)]
+                term = [FileSpan(start, end)]
             else:
-                term.append(Span(start, end))
+                term.append(FileSpan(start, end))
         done()
 
     def _cell(self, table: _Table, content: str) -> None:
@@ -235,7 +235,7 @@ class _Reader:
             table.cells.append([])
             return
         table.searched = at + len(words)
-        stretch = Stretch(self.text, [Span(at, at + len(words))])
+        stretch = Stretch(self.text, [FileSpan(at, at + len(words))])
         pieces = [
             piece._replace(text=piece.text.translate(_SPACED))
             for piece in stretch.pieces(inline(stretch.text))
@@ -263,7 +263,7 @@ class _Reader:
             named = token.info.strip()[directive.end() :].strip()
             if named:
                 at = self.text.find(named, spans[first][0], spans[first][1])
-                self._text([Span(at, at + len(named))] if at >= 0 else [], atom=atom)
+                self._text([FileSpan(at, at + len(named))] if at >= 0 else [], atom=atom)
             self.read(body[skip:], depth + 1)
             return
         if not body:
@@ -291,7 +291,7 @@ def _parted(piece: Piece) -> Iterator[Piece]:
         at += len(part) + 1
 
 
-def _located(text: str, token: Any, spans: Sequence[tuple[int, int]]) -> list[Span]:
+def _located(text: str, token: Any, spans: Sequence[tuple[int, int]]) -> list[FileSpan]:
     """Return where the lines of an inline token stand."""
     first, last = token.map
     return _suffixes(text, token.content, spans, first, last)
@@ -299,7 +299,7 @@ def _located(text: str, token: Any, spans: Sequence[tuple[int, int]]) -> list[Sp
 
 def _suffixes(
     text: str, content: str, spans: Sequence[tuple[int, int]], first: int, last: int, *, code: bool = False
-) -> list[Span]:
+) -> list[FileSpan]:
     """Return where lines of ``content`` stand: each is the end of a line, less its prefix."""
     found = []
     for line, words in zip(range(first, last), content.split("\n"), strict=False):
@@ -309,9 +309,9 @@ def _suffixes(
             continue
         stop = start + len(text[start:end].rstrip())
         if text.endswith(body, start, stop):
-            found.append(Span(stop - len(body), stop))
+            found.append(FileSpan(stop - len(body), stop))
             continue
         at = text.find(body, start, end)
         if at >= 0:
-            found.append(Span(at, at + len(body)))
+            found.append(FileSpan(at, at + len(body)))
     return found

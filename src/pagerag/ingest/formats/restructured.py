@@ -15,7 +15,7 @@ from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.restructured_inline import inline
 from pagerag.ingest.formats.restructured_tables import grid_table, simple_table
-from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
 __all__ = ["add_restructured", "looks_restructured", "read_restructured"]
 
@@ -108,17 +108,17 @@ class _Reader:
 
     # -- lines
 
-    def _words(self, span: Span) -> str:
+    def _words(self, span: FileSpan) -> str:
         return self.source[span.start : span.end].replace("\t", " ")
 
-    def _indent(self, span: Span) -> int:
+    def _indent(self, span: FileSpan) -> int:
         words = self._words(span)
         return len(words) - len(words.lstrip())
 
-    def _blank(self, span: Span) -> bool:
+    def _blank(self, span: FileSpan) -> bool:
         return not self.source[span.start : span.end].strip()
 
-    def _block(self, lines: Sequence[Span], at: int, indent: int = 1) -> int:
+    def _block(self, lines: Sequence[FileSpan], at: int, indent: int = 1) -> int:
         """Return where a block that is indented by at least ``indent`` ends."""
         last = at
         while at < len(lines):
@@ -129,13 +129,13 @@ class _Reader:
             at += 1
         return last
 
-    def _inner(self, lines: Sequence[Span], indent: int | None = None) -> list[Span]:
+    def _inner(self, lines: Sequence[FileSpan], indent: int | None = None) -> list[FileSpan]:
         """Return lines without their common indentation."""
         depths = [self._indent(span) for span in lines if not self._blank(span)]
         less = min(depths, default=0) if indent is None else indent
-        return [Span(min(span.start + less, span.end), span.end) for span in lines]
+        return [FileSpan(min(span.start + less, span.end), span.end) for span in lines]
 
-    def _emit(self, spans: Sequence[Span], *, heading: int = 0, atom: bool = False) -> None:
+    def _emit(self, spans: Sequence[FileSpan], *, heading: int = 0, atom: bool = False) -> None:
         stretch = Stretch(self.source, spans)
         pieces = list(stretch.pieces(inline(stretch.text, self.targets)))
         if not heading and self.before:
@@ -143,7 +143,7 @@ class _Reader:
             self.before = []
         self.builder.block(pieces, heading=heading, atom=atom or self.items > 0)
 
-    def _literal(self, lines: Sequence[Span]) -> None:
+    def _literal(self, lines: Sequence[FileSpan]) -> None:
         inner = self._inner(lines)
         while inner and self._blank(inner[0]):
             inner = inner[1:]
@@ -152,7 +152,7 @@ class _Reader:
 
     # -- blocks
 
-    def read(self, lines: Sequence[Span], depth: int) -> None:
+    def read(self, lines: Sequence[FileSpan], depth: int) -> None:
         """Add the blocks of these lines."""
         at = 0
         while at < len(lines):
@@ -174,7 +174,7 @@ class _Reader:
                 continue
             at = self._one(lines, at, words, depth)
 
-    def _one(self, lines: Sequence[Span], at: int, words: str, depth: int) -> int:
+    def _one(self, lines: Sequence[FileSpan], at: int, words: str, depth: int) -> int:
         """Read the block that begins at this line; returns where the next one does."""
         if found := _EXPLICIT.match(words):
             end = self._block(lines, at + 1)
@@ -194,11 +194,11 @@ class _Reader:
             end = at
             while end < len(lines) and _LINE_BLOCK.match(self._words(lines[end])):
                 end += 1
-            self._emit([Span(min(s.start + 2, s.end), s.end) for s in lines[at:end]])
+            self._emit([FileSpan(min(s.start + 2, s.end), s.end) for s in lines[at:end]])
             return end
         return self._paragraph(lines, at, depth)
 
-    def _section(self, lines: Sequence[Span], at: int) -> int:
+    def _section(self, lines: Sequence[FileSpan], at: int) -> int:
         """Read a title at this line, with a line below it or lines on both sides; 0 when there is none."""
         words = self._words(lines[at])
         adorned = _ADORNED.match(words)
@@ -225,7 +225,7 @@ class _Reader:
             self.title = self.builder.sections[-1].title if self.builder.sections else ""
         return after
 
-    def _numbered(self, lines: Sequence[Span], at: int, words: str) -> re.Match[str] | None:
+    def _numbered(self, lines: Sequence[FileSpan], at: int, words: str) -> re.Match[str] | None:
         """Match an enumerated item; "A. Smith said" before a line that goes on is none."""
         found = _NUMBER.match(words)
         if found is None or at + 1 >= len(lines):
@@ -233,9 +233,9 @@ class _Reader:
         below = self._words(lines[at + 1])
         return found if not below.strip() or below[0] == " " or _NUMBER.match(below) else None
 
-    def _item(self, lines: Sequence[Span], at: int, indent: int, depth: int) -> int:
+    def _item(self, lines: Sequence[FileSpan], at: int, indent: int, depth: int) -> int:
         end = self._block(lines, at + 1, min(indent, 2))
-        first = Span(lines[at].start + indent, lines[at].end)
+        first = FileSpan(lines[at].start + indent, lines[at].end)
         self.items += 1
         rest = self._inner(lines[at + 1 : end])
         if depth < _DEEPEST:
@@ -245,16 +245,16 @@ class _Reader:
         self.items -= 1
         return end
 
-    def _field(self, lines: Sequence[Span], at: int, found: re.Match[str], depth: int) -> int:
+    def _field(self, lines: Sequence[FileSpan], at: int, found: re.Match[str], depth: int) -> int:
         end = self._block(lines, at + 1)
         start = lines[at].start
-        body = [Span(start + found.end(), lines[at].end), *self._inner(lines[at + 1 : end])]
+        body = [FileSpan(start + found.end(), lines[at].end), *self._inner(lines[at + 1 : end])]
         if any(not self._blank(span) for span in body):
-            name = Span(start + 1, start + 1 + len(found.group(1)))
+            name = FileSpan(start + 1, start + 1 + len(found.group(1)))
             self._named([name], body, depth)
         return end
 
-    def _named(self, name: Sequence[Span], body: Sequence[Span], depth: int) -> None:
+    def _named(self, name: Sequence[FileSpan], body: Sequence[FileSpan], depth: int) -> None:
         """Add blocks of which the first stands behind a name: a definition, a field."""
         stretch = Stretch(self.source, name)
         self.before = [*self.before, *stretch.pieces(inline(stretch.text, self.targets)), added(": ")]
@@ -268,7 +268,7 @@ class _Reader:
             self.builder.block(self.before[:-1], atom=True)
             self.before = []
 
-    def _paragraph(self, lines: Sequence[Span], at: int, depth: int) -> int:
+    def _paragraph(self, lines: Sequence[FileSpan], at: int, depth: int) -> int:
         end = at + 1
         while end < len(lines) and not self._blank(lines[end]) and self._indent(lines[end]) == 0:
             end += 1
@@ -285,7 +285,7 @@ class _Reader:
         if last.endswith("::"):
             tail = spans[-1]
             stop = tail.start + len(last) - (2 if last in ("::",) or last.endswith(" ::") else 1)
-            spans[-1] = Span(tail.start, stop)
+            spans[-1] = FileSpan(tail.start, stop)
             if any(not self._blank(span) for span in spans):
                 self._emit(spans)
             stop = self._block(lines, end)
@@ -296,24 +296,24 @@ class _Reader:
 
     # -- explicit markup
 
-    def _explicit(self, lines: Sequence[Span], indent: int, depth: int) -> None:
-        first = Span(min(lines[0].start + indent, lines[0].end), lines[0].end)
+    def _explicit(self, lines: Sequence[FileSpan], indent: int, depth: int) -> None:
+        first = FileSpan(min(lines[0].start + indent, lines[0].end), lines[0].end)
         words = self._words(first)
         rest = lines[1:]
         if _TARGET.match(words):
             return
         if found := _FOOTNOTE.match(words):
-            body = [Span(first.start + found.end(), first.end), *self._inner(rest)]
+            body = [FileSpan(first.start + found.end(), first.end), *self._inner(rest)]
             self.read(body, min(depth + 1, _DEEPEST))
             return
         directive = _DIRECTIVE.match(words)
         if directive is None or words.startswith("|"):
             return  # a comment, or a substitution
         name = directive.group(1).lower()
-        argument = Span(first.start + directive.end(), first.end)
+        argument = FileSpan(first.start + directive.end(), first.end)
         self._directive(name, argument, rest, depth)
 
-    def _directive(self, name: str, argument: Span, rest: Sequence[Span], depth: int) -> None:
+    def _directive(self, name: str, argument: FileSpan, rest: Sequence[FileSpan], depth: int) -> None:
         plain = name.rpartition(":")[2]
         if plain in _SILENT:
             return
@@ -346,8 +346,8 @@ class _Reader:
             self.read(content, min(depth + 1, _DEEPEST))
 
     def _parts(
-        self, argument: Span, inner: Sequence[Span]
-    ) -> tuple[list[Span], dict[str, str], Sequence[Span]]:
+        self, argument: FileSpan, inner: Sequence[FileSpan]
+    ) -> tuple[list[FileSpan], dict[str, str], Sequence[FileSpan]]:
         """Return a directive's arguments, options and content."""
         arguments = [] if self._blank(argument) else [argument]
         options: dict[str, str] = {}
@@ -368,11 +368,13 @@ class _Reader:
             return [argument], options, inner  # ".. note:: words" whose words go on below
         return arguments, options, inner[at:]
 
-    def _title(self, arguments: Sequence[Span]) -> None:
+    def _title(self, arguments: Sequence[FileSpan]) -> None:
         if arguments:
             self._emit(arguments)
 
-    def _version(self, name: str, arguments: Sequence[Span], content: Sequence[Span], depth: int) -> None:
+    def _version(
+        self, name: str, arguments: Sequence[FileSpan], content: Sequence[FileSpan], depth: int
+    ) -> None:
         prefix = added(_VERSIONS[name])
         if not arguments:
             self.read(content, min(depth + 1, _DEEPEST))
@@ -383,7 +385,7 @@ class _Reader:
         else:
             self._emit(arguments, atom=True)
 
-    def _list_table(self, content: Sequence[Span], options: dict[str, str]) -> None:
+    def _list_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
         """Add a table that is written as a list of lists."""
         heads = int(options["header-rows"]) if options.get("header-rows", "").isdigit() else 0
         headers: list[str] = []
@@ -397,7 +399,7 @@ class _Reader:
             else:
                 self.builder.row(cells, headers)
 
-    def _items(self, lines: Sequence[Span]) -> Iterator[list[Span]]:
+    def _items(self, lines: Sequence[FileSpan]) -> Iterator[list[FileSpan]]:
         at = 0
         while at < len(lines):
             words = self._words(lines[at])
@@ -406,11 +408,11 @@ class _Reader:
                 at += 1
                 continue
             end = self._block(lines, at + 1)
-            first = Span(min(lines[at].start + found.end(), lines[at].end), lines[at].end)
+            first = FileSpan(min(lines[at].start + found.end(), lines[at].end), lines[at].end)
             yield [first, *self._inner(lines[at + 1 : end])]
             at = end
 
-    def _csv_table(self, content: Sequence[Span], options: dict[str, str]) -> None:
+    def _csv_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
         headers: list[str] = []
         if options.get("header"):
             headers = next(csv.reader([options["header"]], skipinitialspace=True), [])

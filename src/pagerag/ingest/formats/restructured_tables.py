@@ -8,14 +8,14 @@ from itertools import pairwise
 
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.formats.restructured_inline import inline
-from pagerag.ingest.formats.stretch import Span, Stretch
+from pagerag.ingest.formats.stretch import FileSpan, Stretch
 
 __all__ = ["grid_table", "simple_table"]
 
 _RULE = re.compile(r"(?<![=\- \t])[=\-][=\- \t]{0,5000}\Z")
 
 
-def _cell(source: str, spans: Sequence[Span], targets: Collection[str]) -> list[Piece]:
+def _cell(source: str, spans: Sequence[FileSpan], targets: Collection[str]) -> list[Piece]:
     filled = [span for span in spans if source[span.start : span.end].strip()]
     if not filled:
         return []
@@ -28,7 +28,7 @@ def _words(cell: Sequence[Piece]) -> str:
 
 
 def grid_table(
-    source: str, builder: TextBuilder, lines: Sequence[Span], at: int, targets: Collection[str]
+    source: str, builder: TextBuilder, lines: Sequence[FileSpan], at: int, targets: Collection[str]
 ) -> int:
     """Add a table drawn with ``+---+`` and bars; returns where it ends."""
     end = at
@@ -37,7 +37,7 @@ def grid_table(
     border = source[lines[at].start : lines[at].end]
     columns = [place for place, sign in enumerate(border) if sign == "+"]
     headers: list[str] = []
-    row: list[Span] = []
+    row: list[FileSpan] = []
     rows: list[list[list[Piece]]] = []
     for line in lines[at + 1 : end]:
         words = source[line.start : line.end]
@@ -54,7 +54,7 @@ def grid_table(
     return end
 
 
-def _wide(source: str, row: Sequence[Span], columns: Sequence[int]) -> list[tuple[int, int]]:
+def _wide(source: str, row: Sequence[FileSpan], columns: Sequence[int]) -> list[tuple[int, int]]:
     """Return the columns of a row: where no bar stands, a cell takes several."""
     first = row[0]
     kept = [
@@ -65,12 +65,12 @@ def _wide(source: str, row: Sequence[Span], columns: Sequence[int]) -> list[tupl
     return [(a + 1, b) for a, b in pairwise(kept)]
 
 
-def _column(row: Sequence[Span], first: int, last: int) -> list[Span]:
-    return [Span(min(s.start + first, s.end), min(s.start + last, s.end)) for s in row]
+def _column(row: Sequence[FileSpan], first: int, last: int) -> list[FileSpan]:
+    return [FileSpan(min(s.start + first, s.end), min(s.start + last, s.end)) for s in row]
 
 
 def simple_table(
-    source: str, builder: TextBuilder, lines: Sequence[Span], at: int, targets: Collection[str]
+    source: str, builder: TextBuilder, lines: Sequence[FileSpan], at: int, targets: Collection[str]
 ) -> int:
     """Add a table drawn with ``====`` lines; returns where it ends, 0 when it is none."""
     border = source[lines[at].start : lines[at].end]
@@ -94,7 +94,7 @@ def simple_table(
     if len(rules) > 2:
         head = lines[rules[0] + 1 : rules[1]]
         headers = [_words(_cell(source, _column(head, a, b), targets)) for a, b in edges]
-    row: list[Span] = []
+    row: list[FileSpan] = []
     for line in [*lines[rules[-2] + 1 : rules[-1]], None]:
         if line is not None:
             words = source[line.start : line.end]

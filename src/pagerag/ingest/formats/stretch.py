@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from pagerag.ingest.builder import Piece, added
 
-__all__ = ["Cut", "Kept", "Span", "Stretch", "kept_between", "lines_of"]
+__all__ = ["Cut", "FileSpan", "Kept", "Stretch", "kept_between", "lines_of"]
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """Characters ``start`` to ``end`` of a file."""
 
     start: int
@@ -87,13 +87,13 @@ class Stretch:
         return list(self.pieces([Kept(0, len(self.text))]))
 
 
-def lines_of(source: str) -> list[Span]:
+def lines_of(source: str) -> list[FileSpan]:
     """Return the lines of a text without their ends; only line feeds end a line."""
     spans = []
     at = 0
     while (end := source.find("\n", at)) >= 0:
-        spans.append(Span(at, end - 1 if end > at and source[end - 1] == "\r" else end))
+        spans.append(FileSpan(at, end - 1 if end > at and source[end - 1] == "\r" else end))
         at = end + 1
     if at < len(source):
-        spans.append(Span(at, len(source)))
+        spans.append(FileSpan(at, len(source)))
     return spans

@@ -9,7 +9,7 @@ from pagerag.ingest.builder import TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.restructured import add_restructured, looks_restructured
-from pagerag.ingest.formats.stretch import Span, Stretch, lines_of
+from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
 __all__ = ["read_text"]
 
@@ -41,7 +41,7 @@ def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
 def _add_text(source: str, builder: TextBuilder) -> str | None:
     """Add the blocks of a plain text; returns its title when its first line is underlined."""
     title = None
-    paragraph: list[Span] = []
+    paragraph: list[FileSpan] = []
     lines = lines_of(source)
     turns = _speakers(source, lines)
 
@@ -61,7 +61,7 @@ def _add_text(source: str, builder: TextBuilder) -> str | None:
             done(heading=level)
         elif _ITEM.match(source, start, end) or (turns and _TURN.match(source, start, end)):
             done()
-            paragraph.append(Span(start, end))
+            paragraph.append(FileSpan(start, end))
         else:
             paragraph.append(lines[place])
     done()

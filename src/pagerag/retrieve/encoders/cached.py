@@ -52,11 +52,11 @@ class CachedEncoder:
         return CachedEncoder, (self.encoder, self._folder)
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """As the encoder's own, remembered."""
+        """Return what the encoder returns, remembered."""
         return self._encode("q", texts, self.encoder.encode_queries)
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """As the encoder's own, remembered."""
+        """Return what the encoder returns, remembered."""
         return self._encode("p", texts, self.encoder.encode_passages)
 
     def _encode(
@@ -125,7 +125,7 @@ class CachedEncoder:
         )
 
     def __len__(self) -> int:
-        """How many vectors are kept."""
+        """Return how many vectors are kept."""
         with closing(self._connection().execute("SELECT COUNT(*) FROM vectors")) as cursor:
             return int(cursor.fetchone()[0])
 

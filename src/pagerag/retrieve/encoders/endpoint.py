@@ -72,7 +72,7 @@ class EndpointEncoder:
 
     @classmethod
     def parse(cls, text: str, **options: Any) -> EndpointEncoder:
-        """From ``MODEL@URL``."""
+        """Make an encoder from ``MODEL@URL``."""
         model, at, rest = text.partition("@http")
         if not at or not model:
             raise InputError(f"encoder 'openai:{text}' is not of the form openai:MODEL@URL")
@@ -104,11 +104,11 @@ class EndpointEncoder:
         self._dimension = value
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text."""
+        """Return unit-length rows, one per text."""
         return self._encode([self.query_prefix + text for text in encodable(texts)])
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text."""
+        """Return unit-length rows, one per text."""
         return self._encode([self.passage_prefix + text for text in encodable(texts)])
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:

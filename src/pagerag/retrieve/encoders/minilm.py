@@ -93,18 +93,18 @@ class MiniLM:
         return _restore, (self._quantised, self.threads)
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text."""
+        """Return unit-length rows, one per text."""
         return self.encode_passages(texts)
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text."""
+        """Return unit-length rows, one per text."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for place, (vector,) in enumerate(self._run(texts, ["sentence_embedding"])):
             rows[place] = vector
         return rows
 
     def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        """One unit-length row per word piece of each text, without the two markers at its ends.
+        """Return one unit-length row per word piece of each text, without the two markers at its ends.
 
         This is what late interaction compares; a text without any word piece has no rows.
         """
@@ -162,7 +162,7 @@ def _built(*, quantised: bool) -> Path:
 
 
 def _quantise(content: bytes) -> bytes:
-    """Int8 weights, one scale per channel (one scale per matrix keeps far fewer neighbours)."""
+    """Make int8 weights, one scale per channel (one scale per matrix keeps far fewer neighbours)."""
     quantization = need("onnxruntime.quantization", "onnxruntime", "minilm", "to quantise MiniLM")
     with tempfile.TemporaryDirectory(prefix="pagerag-") as folder:
         plain, small = Path(folder) / "plain.onnx", Path(folder) / "small.onnx"

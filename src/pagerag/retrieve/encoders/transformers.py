@@ -103,15 +103,15 @@ class SentenceTransformersEncoder:
         return _restore, self._spec
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text, encoded with the query prefix."""
+        """Return unit-length rows, one per text, encoded with the query prefix."""
         return self._encode(texts, self.preset.query_prefix)
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
-        """Unit-length rows, one per text, encoded with the passage prefix."""
+        """Return unit-length rows, one per text, encoded with the passage prefix."""
         return self._encode(texts, self.preset.passage_prefix)
 
     def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        """Unit-length rows for the word pieces of each text, for late interaction."""
+        """Return unit-length rows for the word pieces of each text, for late interaction."""
         found = self._model.encode(
             self._ended(texts),
             batch_size=self.batch,

@@ -34,7 +34,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from pagerag.errors import FormatError, InputError
-from pagerag.systems.formats._base import Format, JsonFormat
+from pagerag.systems.formats._base import JsonFormat, PoolFormat
 from pagerag.systems.formats._records import (
     Beside,
     Cursor,
@@ -54,9 +54,9 @@ from pagerag.units import Candidate, Mode, Pool
 __all__ = [
     "FIELDS",
     "FORMATS",
-    "Format",
-    "Promoted",
+    "PoolFormat",
     "Record",
+    "WrittenPromotion",
     "detect",
     "json_records",
     "read_candidates",
@@ -65,7 +65,7 @@ __all__ = [
     "write_promoted",
 ]
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
+FORMATS: Mapping[str, PoolFormat] = MappingProxyType(
     {
         one.name: one
         for one in (
@@ -92,7 +92,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 """By name, in the order in which they are tried on a file."""
 
 
-class Promoted(Protocol):
+class WrittenPromotion(Protocol):
     """Hold the part of a Promotion that is written: its context, and for a trace what it decided."""
 
     @property
@@ -154,7 +154,7 @@ def read_pools(
         if format not in (None, Native.name):
             raise InputError(f"fields can be renamed in format {Native.name!r} only, not in {format!r}")
         layout, first = layout_of(file)
-        chosen: Format = Native(fields)
+        chosen: PoolFormat = Native(fields)
         if not chosen.claims(layout, first):
             raise FormatError(
                 f"no list of candidates under {fields.get('candidates', 'candidates')!r};"
@@ -184,7 +184,7 @@ def read_pools(
 
 
 def _pools(
-    chosen: Format, file: Path, layout: Layout, beside: Beside, unit: Mode
+    chosen: PoolFormat, file: Path, layout: Layout, beside: Beside, unit: Mode
 ) -> Iterator[tuple[Pool, Record]]:
     for record in chosen.records(file, layout, beside):
         yield chosen.pool(record, beside, unit), record
@@ -192,7 +192,7 @@ def _pools(
 
 def write_promoted(
     path: str | os.PathLike[str],
-    promoted: Iterable[tuple[Record, Promoted | Sequence[Candidate]]],
+    promoted: Iterable[tuple[Record, WrittenPromotion | Sequence[Candidate]]],
     *,
     trace: bool = False,
 ) -> int:
@@ -211,7 +211,10 @@ def write_promoted(
 
 
 def _kept(
-    chosen: Format, promoted: Iterable[tuple[Record, Promoted | Sequence[Candidate]]], *, trace: bool
+    chosen: PoolFormat,
+    promoted: Iterable[tuple[Record, WrittenPromotion | Sequence[Candidate]]],
+    *,
+    trace: bool,
 ) -> Iterator[tuple[Record, list[str], Any]]:
     for record, result in promoted:
         if record.format != chosen.name:
@@ -224,7 +227,7 @@ def _kept(
         yield record, ids, _account(result) if trace and not isinstance(result, Sequence) else None
 
 
-def _account(result: Promoted) -> dict[str, Any]:
+def _account(result: WrittenPromotion) -> dict[str, Any]:
     scores = {unit.id: float(score) for unit, score in zip(result.pool, result.scores, strict=True)}
     return {
         "state": result.state,
@@ -248,7 +251,7 @@ def read_candidates(
     return candidates_in(Cursor(value, file, line), {**FIELDS, **fields})
 
 
-def _detect(file: Path) -> tuple[Format, Layout]:
+def _detect(file: Path) -> tuple[PoolFormat, Layout]:
     layout, first = layout_of(file)
     found = _claim(layout, first)
     if found is None:
@@ -312,10 +315,10 @@ def _renaming(first: Any) -> str:
     return f". The field {lists[0]!r} looks like candidates: {hint}"
 
 
-def _claim(layout: Layout, first: Any) -> Format | None:
+def _claim(layout: Layout, first: Any) -> PoolFormat | None:
     return next((one for one in FORMATS.values() if one.claims(layout, first)), None)
 
 
-def _laid_out(chosen: Format, layout: Layout) -> Layout:
+def _laid_out(chosen: PoolFormat, layout: Layout) -> Layout:
     # One object with all questions in it is one line when it was written without indentation.
     return "object" if layout == "lines" and isinstance(chosen, JsonFormat) and chosen.whole else layout

@@ -11,10 +11,10 @@ from typing import IO, Any, ClassVar
 from pagerag.systems.formats._records import Beside, Companion, Layout, Record, records
 from pagerag.units import Mode, Pool
 
-__all__ = ["Format", "JsonFormat"]
+__all__ = ["JsonFormat", "PoolFormat"]
 
 
-class Format(ABC):
+class PoolFormat(ABC):
     """How one tool writes its pools, and how to write them back with the promoted units alone."""
 
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class Format(ABC):
         """
 
 
-class JsonFormat(Format):
+class JsonFormat(PoolFormat):
     """Records that are JSON objects: one a line, in one array, or a single object.
 
     A format that keeps all questions in one object is ``whole`` and overrides ``split`` and ``join``.

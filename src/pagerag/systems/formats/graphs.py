@@ -40,7 +40,7 @@ class GfmRag(JsonFormat):
             one.need("attributes").need("content").text()
             if (score := one.maybe("score")) is not None:
                 score.number()
-        graph = beside.load(_EDGES, gfmrag.Graph)
+        graph = beside.load(_EDGES, gfmrag.EntityGraph)
         pool = gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
         return record.placed(pool)
 
@@ -74,7 +74,7 @@ class GfmPredictions(JsonFormat):
             if name not in texts:
                 raise pair.error(f"{name!r} is not in {beside.path(self.companions[0])}")
             rows.append({"id": name, "attributes": {"content": texts[name]}, "score": parts[1].number()})
-        graph = beside.load(_EDGES, gfmrag.Graph)
+        graph = beside.load(_EDGES, gfmrag.EntityGraph)
         pool = gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
         return record.placed(pool)
 

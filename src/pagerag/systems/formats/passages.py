@@ -36,13 +36,13 @@ def candidate(unit: Cursor, name: str, score: float | None, text: str | None = N
 
 
 def named(units: Sequence[Cursor], *fields: str) -> list[str]:
-    """Each unit's own identifier, or its place in the list, made unique."""
+    """Return each unit's own identifier, or its place in the list, made unique."""
     found = [unit.maybe(*fields) for unit in units]
     return unique_ids([one.label() if one is not None else str(i) for i, one in enumerate(found)])
 
 
 def best_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """By descending score when every unit has one; as they stand otherwise."""
+    """Sort by descending score when every unit has one; leave them as they stand otherwise."""
     if any(c.score is None for c in candidates):
         return tuple(candidates)
     return tuple(sorted(candidates, key=lambda c: -(c.score or 0.0)))

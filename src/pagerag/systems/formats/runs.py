@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from pagerag.errors import FormatError
-from pagerag.systems.formats._base import Format
+from pagerag.systems.formats._base import PoolFormat
 from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, open_text, records
 from pagerag.units import Candidate, Mode, Pool
 
@@ -33,7 +33,7 @@ _QUERIES = Companion(
 )
 
 
-class _Run(Format):
+class _Run(PoolFormat):
     """Hold what rankings share: ``columns`` tells question, passage, score and the width.
 
     The lines of one question stand together.

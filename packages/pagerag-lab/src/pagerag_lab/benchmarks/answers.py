@@ -43,7 +43,7 @@ def answer(
     wanted: list[str],
     shuffle: int | None = None,
 ) -> list[Row]:
-    """One row per context: F1, confidence, and whether the context holds all gold."""
+    """Return one row per context: F1, confidence, and whether the context holds all gold."""
     gold = question.gold_ids(pools.mode)
     contexts = {"gold": [unit for unit in question.units(pools.mode) if unit.id in gold]}
     if wanted != ["gold"]:
@@ -75,7 +75,7 @@ def answer(
 def risk_coverage(
     confidence: NDArray[np.float64], f1: NDArray[np.float64]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Coverage and 1 - F1 among the answers given, the surest first."""
+    """Return coverage and 1 - F1 among the answers given, the surest first."""
     order = np.argsort(-confidence, kind="stable")
     given = np.arange(1, len(order) + 1)
     return given / len(order), 1 - np.cumsum(f1[order]) / given

@@ -53,7 +53,7 @@ def pairs(data: Path) -> Iterator[Row]:
 
 
 def systems(data: Path, base: str, chat: str) -> Iterator[Row]:
-    """Each compact system over ``base``; RECOMP needs no chat model and reads sentences."""
+    """Return each compact system over ``base``; RECOMP needs no chat model and reads sentences."""
     from pagerag_lab.compact.registry import systems as known
 
     for benchmark, settings in benchmarks(data):

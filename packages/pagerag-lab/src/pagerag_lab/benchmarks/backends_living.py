@@ -171,7 +171,7 @@ _FIELDS = ("id", "text", "title", "source", "position", "score", "entities")
 
 
 def measured(titles: Sequence[str | None], gold: frozenset[str]) -> tuple[float, float]:
-    """(F1 of the documents read, whether all gold is among them)."""
+    """Return (F1 of the documents read, whether all gold is among them)."""
     read = {title for title in titles if title}
     right = len(read & gold)
     return (2 * right / (len(read) + len(gold)) if right else 0.0), float(gold <= read)

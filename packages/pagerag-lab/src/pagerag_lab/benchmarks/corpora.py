@@ -51,7 +51,7 @@ class Corpus:
         return replace(self, name=f"{self.name}, no titles", units=units)
 
     def contexts(self) -> Iterator[tuple[Asked, tuple[Candidate, ...]]]:
-        """Each question with the passages of its own context."""
+        """Return each question with the passages of its own context."""
         units = {unit.id: unit for unit in self.units}
         for question in self.questions:
             yield question, tuple(units[name] for name in question.context)

@@ -33,7 +33,7 @@ class Timed:
 
 
 def _memory(process: int) -> float:
-    """Resident megabytes of a process and its children, from /proc."""
+    """Return resident megabytes of a process and its children, from /proc."""
     total = 0.0
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():

@@ -26,7 +26,7 @@ ROWS = [(passages, cut, plus) for passages in (5, 8, 10, 12) for cut in (20, 999
 
 
 def corpus_of(examples: list[dict[str, Any]]) -> list[Candidate]:
-    """One passage per title, its sentences as the benchmark cuts them."""
+    """Return one passage per title, its sentences as the benchmark cuts them."""
     found: dict[str, Candidate] = {}
     for example in examples:
         for title, sentences in example["context"]:

@@ -31,7 +31,7 @@ NAMES = "Varberg Ellison Kestrel Marlow Okafor Lindqvist Tamura Bexley Corvin Ha
 
 
 def sentence(rng: np.random.Generator, length: int) -> str:
-    """About ``length`` words, a third of them names and years."""
+    """Return about ``length`` words, a third of them names and years."""
     kinds = rng.integers(0, 9, length)
     words = [
         rng.choice(NAMES) if kind < 2 else str(rng.integers(1800, 2020)) if kind == 2 else rng.choice(WORDS)
@@ -41,7 +41,7 @@ def sentence(rng: np.random.Generator, length: int) -> str:
 
 
 def pool(rng: np.random.Generator, count: int, words: tuple[int, int]) -> list[Candidate]:
-    """``count`` sentences, two to a page; the lengths below give about HotpotQA dev's 180 and 660 tokens."""
+    """Return ``count`` sentences, two to a page; the lengths below give HotpotQA dev's 180 and 660 tokens."""
     return [
         Candidate(
             str(i), sentence(rng, int(rng.integers(*words))), f"{NAMES[i // 2 % 12]} {i // 2}", position=i % 2
@@ -62,7 +62,7 @@ def milliseconds(work: Callable[[], object], repeats: int) -> tuple[float, float
 
 
 def speed(repeats: int, threads: int) -> None:
-    """One line per model."""
+    """Print one line per model."""
     from pagerag.models import support_encoder
     from pagerag.read.extractive import extractive_reader
 
@@ -101,7 +101,7 @@ EXTRAS = {
 
 
 def extras() -> None:
-    """Installed size and import time (of a fresh process, the bare interpreter's start taken off)."""
+    """Return installed size and import time (of a fresh process, the bare interpreter's start taken off)."""
     bare = _start("pass")
     print("| package | MB installed | ms to import |\n|---|---|---|")
     for name, (module, packages) in {"pagerag itself": ("pagerag", []), **EXTRAS}.items():

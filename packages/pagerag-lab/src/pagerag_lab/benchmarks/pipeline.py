@@ -129,7 +129,7 @@ def write_corpus(corpus: Path, file: Path, size: int) -> None:
 
 
 def expanded(rows: Sequence[dict[str, str]], size: int) -> Iterator[dict[str, str]]:
-    """``size`` passages, no two alike: round after round, each passage is retold of another subject.
+    """Return ``size`` passages, no two alike: round after round, each passage is retold of another subject.
 
     The new subject's name joins the beginning of one title and the end of another, and the passage takes a
     sentence from that other one, so that words, names and lengths stay those of real text.
@@ -156,7 +156,7 @@ def _roman(number: int) -> str:
 
 
 def recall(store: Corpus, questions: Sequence[str], encoder: Any, k: int = 20) -> float:
-    """How many of the true nearest neighbours dense search returns: 1 when it is exact."""
+    """Return how many of the true nearest neighbours dense search returns: 1 when it is exact."""
     points = encoder.encode_queries(list(questions[:50]))
     with SqliteCorpus(store.location, encoder, exact_below=1 << 62) as every, every.snapshot() as exact:
         floors = [ranking[-1].score - 1e-5 for ranking in exact.rank_vectors(points, k)]

@@ -38,7 +38,7 @@ QUESTION = "Who is the paternal grandfather of the director of the film that was
 
 
 def passages(data: Path | None) -> list[tuple[str, str]]:
-    """Titles and texts of passages."""
+    """Return titles and texts of passages."""
     corpus = data / "2wikimultihopqa" / "open_corpus.jsonl" if data else None
     if corpus is not None and corpus.exists():
         with corpus.open(encoding="utf-8") as file:
@@ -48,7 +48,7 @@ def passages(data: Path | None) -> list[tuple[str, str]]:
 
 
 def pool_of(everything: list[tuple[str, str]], count: int, seed: int) -> list[Candidate]:
-    """``count`` of the passages with falling scores."""
+    """Return ``count`` of the passages with falling scores."""
     drawn = random.Random(seed).sample(everything, count)
     return [
         Candidate(id=str(i), text=text, title=title, score=1.0 - i / (2 * count))
@@ -79,7 +79,7 @@ _PLAIN = (
 
 
 def measure(job: Callable[[int], object], repeat: int) -> tuple[float, float]:
-    """p50 and p95 of one call, in milliseconds of CPU time; the job gets the number of the call."""
+    """Return p50 and p95 of one call, in milliseconds of CPU time; the job gets the number of the call."""
     times = []
     for number in range(repeat):
         start = time.thread_time()

@@ -18,7 +18,7 @@ FILES = ("hotpotqa/train.json", "2wikimultihopqa/train.json")
 
 
 def boundaries(path: Path) -> tuple[int, int, int, int]:
-    """Paragraphs, gold boundaries, ours, and those in common."""
+    """Return paragraphs, gold boundaries, ours, and those in common."""
     paragraphs = gold_total = own_total = common = 0
     for record in json.loads(path.read_text(encoding="utf-8")):
         for _, sentences in record["context"]:

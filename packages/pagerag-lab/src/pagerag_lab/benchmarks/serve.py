@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 from pagerag.cli.demo import CORPUS
 from pagerag.pipeline import promoter_of
-from pagerag.serve.dialects import Limits, read_request
+from pagerag.serve.dialects import RequestLimits, read_request
 from pagerag.serve.ranking import rank
 from pagerag.settings import Settings
 
@@ -214,7 +214,7 @@ def library(documents: list[str], seconds: float, support: str) -> tuple[float, 
     """Return the median milliseconds of the call that the endpoint makes: by the clock, of processor time."""
     promoter = promoter_of(Settings().updated({"promote.support": support}))
     request = read_request(
-        {"query": QUESTION, "documents": documents}, Limits(1000, 10**7), default_model="pagerag"
+        {"query": QUESTION, "documents": documents}, RequestLimits(1000, 10**7), default_model="pagerag"
     )
     times: list[float] = []
     used: list[float] = []

@@ -36,7 +36,7 @@ from pagerag.cli.demo import CORPUS
 from pagerag.errors import PageRAGError
 from pagerag.pipeline import promoter_of
 from pagerag.serve import AsyncClient
-from pagerag.serve.dialects import Limits, read_request
+from pagerag.serve.dialects import RequestLimits, read_request
 from pagerag.serve.ranking import rank
 from pagerag_lab.benchmarks.serve import memory, processor_seconds, served
 
@@ -150,7 +150,7 @@ def rankings(settings: Settings) -> list[tuple[str, list[str], list[int]]]:
     for question in questions():
         documents = chance.sample(texts, 12)
         body = {"query": question, "documents": documents}
-        ranked, _ = rank(promoter, read_request(body, Limits(1000, 10**7), default_model="pagerag"), 5)
+        ranked, _ = rank(promoter, read_request(body, RequestLimits(1000, 10**7), default_model="pagerag"), 5)
         found.append((question, documents, [one.index for one in ranked]))
     return found
 

@@ -118,12 +118,12 @@ def starts(data: Path, say: Any) -> Iterator[Example]:
 
 
 def rows(examples: list[Example], own: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """All features of each question's passages."""
+    """Return all features of each question's passages."""
     return [np.hstack([e.frontier.direct(), e.frontier.links(s)]) for e, s in zip(examples, own, strict=True)]
 
 
 def trained(examples: list[Example], tables: list[NDArray[np.float32]]) -> list[Trees]:
-    """One forest for each fold, trained on the others, and last the one trained on everything."""
+    """Return one forest for each fold, trained on the others, and last the one trained on everything."""
     forests = []
     for left_out in [*range(FOLDS), None]:
         chosen = [i for i, example in enumerate(examples) if example.fold != left_out]
@@ -136,7 +136,7 @@ def trained(examples: list[Example], tables: list[NDArray[np.float32]]) -> list[
 def predicted(
     forests: list[Trees], examples: list[Example], tables: list[NDArray[np.float32]]
 ) -> list[NDArray[np.float32]]:
-    """Each question's scores by the forest that has not seen it."""
+    """Return each question's scores by the forest that has not seen it."""
     return [probability(forests[e.fold], table) for e, table in zip(examples, tables, strict=True)]
 
 

@@ -113,7 +113,7 @@ def _options(args: argparse.Namespace) -> str:
 
 
 def local_reader(name: str) -> str:
-    """``auto`` as the name of the reader that it stands for, so that runs record which one it was."""
+    """Return ``auto`` as the name of the reader that it stands for, so that runs record which one it was."""
     if name != "auto":
         return name
     from pagerag.read import best_local

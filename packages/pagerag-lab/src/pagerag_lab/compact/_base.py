@@ -34,7 +34,7 @@ class CompactSystem(ABC):
         self.name = f"{self.label.lower().replace('-', '')}:{retriever.name}"
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
-        """At most ``k`` units in the order in which the system would read them."""
+        """Return at most ``k`` units in the order in which the system would read them."""
         if k < 1:
             raise InputError(f"a pool has at least one unit; k is {k}")
         if not question.strip():
@@ -42,7 +42,7 @@ class CompactSystem(ABC):
         return self._retrieve(question, k)
 
     def pool(self, question: str, k: int = 20) -> Pool:
-        """``retrieve``, under the name that backends have for it."""
+        """Do what ``retrieve`` does, under the name that backends have for it."""
         return self.retrieve(question, k)
 
     @abstractmethod

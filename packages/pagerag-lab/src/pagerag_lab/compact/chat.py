@@ -64,7 +64,7 @@ def user(text: str, system: str = "") -> list[Message]:
 
 
 def all_replies(ask: Callable[[A], B], items: Sequence[A], workers: int, chat: Chat) -> list[B]:
-    """``ask`` of every item, in order; at most ``workers`` at a time, or fewer if ``chat`` says so."""
+    """Return ``ask`` of every item, in order; at most ``workers`` at a time, or fewer if ``chat`` says so."""
     workers = min(workers, getattr(chat, "at_once", workers))
     if workers <= 1 or len(items) <= 1:
         return [ask(item) for item in items]

@@ -45,7 +45,7 @@ class ChatTriples:
     """Triples a chat model extracts from a unit, once; a triple must be in the words of the text."""
 
     def __init__(self, chat: Chat, *, words: int = 250, most: int = 128) -> None:
-        """``most`` tokens are generated for a unit: about eight triples."""
+        """Take a chat model; ``most`` tokens are generated for a unit: about eight triples."""
         self.chat, self.words, self.most = chat, words, most
         self._known: dict[tuple[str | None, str], list[Triple]] = {}
 
@@ -190,7 +190,7 @@ def spanning_trees(edges: Sequence[_Edge]) -> list[list[_Edge]]:
 
 
 def mentioned(name: str, question: str, least: float = 0.9) -> bool:
-    """Whether the question has the name: by its share of three-letter runs, blanks aside."""
+    """Tell whether the question has the name: by its share of three-letter runs, blanks aside."""
     grams = _grams(name)
     return bool(grams) and len(grams & _grams(question)) / len(grams) >= least
 
@@ -215,7 +215,7 @@ def _key(name: str | None) -> str:
 
 
 def _scored(units: Sequence[Candidate]) -> list[Candidate]:
-    """Units with a score in [0, 1] each: their own, scaled over the seeds, or one over the rank."""
+    """Return units with a score in [0, 1] each: their own, scaled over the seeds, or one over the rank."""
     values = [unit.score for unit in units]
     if any(value is None for value in values) or not values:
         return [replace(unit, score=1 / (rank + 1)) for rank, unit in enumerate(units)]
@@ -240,7 +240,7 @@ def _stated(triple: Triple, text: str) -> bool:
 
 
 def open_triples(rows: Sequence[Mapping[str, Any]]) -> OpenTriples:
-    """From rows with ``title``, ``text`` and ``extracted_triples``."""
+    """Read rows with ``title``, ``text`` and ``extracted_triples``."""
     return OpenTriples(
         {(str(r.get("title") or ""), str(r["text"])): r.get("extracted_triples") or () for r in rows}
     )

@@ -50,7 +50,7 @@ def _passage(record: Record, *, by_id: bool) -> Document:
 
 
 def pooled_corpus(questions: Iterable[Question]) -> tuple[Document, ...]:
-    """All contexts of a file as one corpus; the same document in two contexts is there once."""
+    """Return all contexts of a file as one corpus; the same document in two contexts is there once."""
     return make_documents(
         (document.key if document.title is None else document.title, document.title, document.sentences)
         for question in questions

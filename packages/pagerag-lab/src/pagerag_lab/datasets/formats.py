@@ -102,7 +102,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def hotpotqa_question(record: Record) -> Question:
-    """HotpotQA (distractor, fullwiki) and 2WikiMultiHopQA, which shares the format.
+    """Read a row of HotpotQA (distractor, fullwiki) or 2WikiMultiHopQA, which shares the format.
 
     Test files have no answer and no facts; they can be run for predictions and score the defaults.
     """
@@ -128,7 +128,7 @@ _MUSIQUE_HOPS = re.compile(r"(\d)hop\d?__")
 
 
 def musique_question(record: Record) -> Question:
-    """MuSiQue (Ans and Full): units are paragraphs, named p0, p1, ... by their idx."""
+    """Read a row of MuSiQue (Ans and Full): units are paragraphs, named p0, p1, ... by their idx."""
     value = record.value
     identifier = text_field(record, "id", "_id")
     question = text_field(record, "question")
@@ -188,7 +188,7 @@ def open_question(record: Record) -> Question:
 
 
 def flashrag_question(record: Record) -> Question:
-    """FlashRAG's JSON Lines: id, question, golden_answers, metadata (context and facts where it has them)."""
+    """Read a row of FlashRAG: id, question, golden_answers, metadata (context and facts if it has them)."""
     golden = record.value.get("golden_answers", [])
     if isinstance(golden, str):
         golden = [golden]

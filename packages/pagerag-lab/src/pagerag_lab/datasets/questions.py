@@ -42,7 +42,7 @@ class Document:
         return Candidate(id=self.id, text=self.text, title=self.title or None, source=self.id)
 
     def sentence_units(self) -> tuple[Candidate, ...]:
-        """Its sentences as units. An empty one is no candidate; the places of the others stay."""
+        """Return its sentences as units. An empty one is no candidate; the places of the others stay."""
         return tuple(
             Candidate(
                 id=sentence_key(self.id, place),
@@ -98,7 +98,7 @@ class Question:
         return frozenset(key for key, _ in self.facts)
 
     def keys(self, mode: Mode) -> dict[str, str]:
-        """From unit ids to the keys that gold uses: the same but for documents that share a title."""
+        """Return the keys that gold uses by unit id: the same but for documents that share a title."""
         if mode == "sentence":
             return {
                 unit.id: sentence_key(document.key, unit.position or 0)
@@ -114,7 +114,7 @@ class Question:
 
 
 def make_documents(raw: Iterable[tuple[str, str | None, tuple[str, ...]]]) -> tuple[Document, ...]:
-    """Documents from (key, title, sentences): one given twice is one, others get unique ids."""
+    """Make documents from (key, title, sentences): one given twice is one, others get unique ids."""
     documents: dict[str, Document] = {}
     for key, title, sentences in raw:
         name, copy = key, 1

@@ -46,7 +46,7 @@ def normalise(answer: str) -> str:
 
 
 def _overlap(prediction: str, truth: str, rule: AnswerRule) -> tuple[float, float, float]:
-    """(F1, precision, recall) of the two normalised answers' tokens."""
+    """Return (F1, precision, recall) of the two normalised answers' tokens."""
     if rule == "hotpotqa" and prediction != truth and (prediction in _SPECIAL or truth in _SPECIAL):
         return 0.0, 0.0, 0.0
     said, asked = prediction.split(), truth.split()
@@ -63,7 +63,7 @@ def _overlap(prediction: str, truth: str, rule: AnswerRule) -> tuple[float, floa
 def score_answer(
     prediction: str | None, answers: Sequence[str], rule: AnswerRule = "hotpotqa"
 ) -> AnswerScore:
-    """EM and F1, each the best over the accepted answers; precision and recall go with the best F1.
+    """Return EM and F1, each the best over the accepted answers; precision and recall go with the best F1.
 
     None (no prediction) and a question without an accepted answer score 0 everywhere.
     """

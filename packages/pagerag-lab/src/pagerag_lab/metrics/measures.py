@@ -58,7 +58,7 @@ class Judged:
 
 
 def support(gold: frozenset[str], units: Sequence[str]) -> tuple[float, float, float, float]:
-    """(EM, F1, precision, recall) of a set of units against gold, as HotpotQA's script has them.
+    """Return (EM, F1, precision, recall) of a set of units against gold, as HotpotQA's script has them.
 
     Exactness is "nothing missed and nothing extra"; precision of nothing is 0, so is recall of nothing.
     """
@@ -126,7 +126,7 @@ def _answer_em(judged: Judged, _: Sequence[str]) -> float:
 
 
 def _joint_f1(judged: Judged, units: Sequence[str]) -> float:
-    """F1 of the products: precision · precision and recall · recall of answer and support."""
+    """Return F1 of the products: precision · precision and recall · recall of answer and support."""
     answer = score_answer(judged.answer, judged.answers, judged.rule)
     _, _, precision, recall = support(judged.gold, units)
     precision, recall = precision * answer.precision, recall * answer.recall

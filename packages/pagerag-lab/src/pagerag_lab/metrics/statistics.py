@@ -29,7 +29,7 @@ def bootstrap(
 def bootstrap_many(
     columns: Mapping[K, ArrayLike], *, samples: int = 2000, level: float = 0.95, seed: int = 20
 ) -> dict[K, tuple[float, float]]:
-    """``bootstrap`` of several measures on the same questions, all under the same resamplings."""
+    """Return ``bootstrap`` of several measures on the same questions, all under the same resamplings."""
     if not columns:
         return {}
     table = np.stack([np.asarray(values, dtype=np.float64) for values in columns.values()], axis=1)
@@ -82,7 +82,7 @@ def compare(
 def compare_many(
     pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, samples: int = 10_000, seed: int = 20
 ) -> dict[str, Comparison]:
-    """``compare`` of several measures on the same questions, all under the same flips and resamplings."""
+    """Return ``compare`` of several measures on the same questions, under the same flips and resamplings."""
     columns: dict[str, NDArray[np.float64]] = {}
     for name, (first, second) in pairs.items():
         if len(first) != len(second):
@@ -123,7 +123,7 @@ def compare_many(
 
 
 def average(means: Mapping[str, float], sizes: Mapping[str, int]) -> tuple[float, float]:
-    """(weighted by N, plain) averages over datasets; they differ, so both are kept."""
+    """Return (weighted by N, plain) averages over datasets; they differ, so both are kept."""
     if not means:
         raise InputError("there is nothing to average")
     total = sum(sizes[name] for name in means)

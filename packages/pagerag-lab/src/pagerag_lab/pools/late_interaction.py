@@ -21,7 +21,7 @@ class LateRanker:
         self.name = f"late:{model}"
 
     def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
-        """Scores are sums over the question's tokens."""
+        """Rank by sums over the question's tokens."""
         (asked,) = self.encoder.query_tokens([question])
         rows = self.encoder.passage_tokens([unit_text(unit) for unit in units])
         starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)

@@ -59,7 +59,7 @@ class DenseRanker:
         self.name = encoder.name
 
     def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
-        """Scores are cosines: encoders give unit-length rows."""
+        """Rank by cosine: encoders give unit-length rows."""
         asked = self.encoder.encode_queries([question])[0]
         vectors = self.encoder.encode_passages([unit_text(unit) for unit in units])
         return Ranking(scores=(vectors @ asked).astype(np.float64), vectors=vectors, question=asked)

@@ -57,7 +57,7 @@ class LexicalRanker:
     name = "bm25"
 
     def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
-        """Scores are BM25's; 0 where no term is shared."""
+        """Rank by BM25; 0 where no term is shared."""
         scores = BM25(unit_text(unit) for unit in units).scores(question)
         return Ranking(scores=scores.astype(np.float64))
 
@@ -70,7 +70,7 @@ class FusedRanker:
         self.name = "+".join(one.name for one in self.rankers)
 
     def rank(self, question: str, units: Sequence[Candidate]) -> Ranking:
-        """Scores are sums of 1 / (60 + rank)."""
+        """Rank by sums of 1 / (60 + rank)."""
         parts = [one.rank(question, units) for one in self.rankers]
         scores = np.zeros(len(units))
         for part in parts:
@@ -85,14 +85,14 @@ class FusedRanker:
 
 
 def is_system(name: str) -> bool:
-    """Whether a retriever's name is SYSTEM@..."""
+    """Tell whether a retriever's name is SYSTEM@..."""
     from pagerag_lab.compact.registry import systems
 
     return name.partition("@")[0] in systems() and "@" in name
 
 
 def system_parts(name: str) -> tuple[System, str, Any]:
-    """(system, inner retriever's name, chat model or None) of ``SYSTEM@RETRIEVER[@CHAT]``."""
+    """Return (system, inner retriever's name, chat model or None) of ``SYSTEM@RETRIEVER[@CHAT]``."""
     from pagerag_lab.compact.registry import chat_from, systems
 
     kind, inner, *rest = name.split("@")

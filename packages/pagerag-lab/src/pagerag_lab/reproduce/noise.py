@@ -17,7 +17,7 @@ LEVELS = (0, 5, 10, 20)
 
 
 def noise_experiment(bench: Bench) -> list[Table]:
-    """Sup F1 of the core, the filled context and the plain top five at each level, and what each loses."""
+    """Measure Sup F1 of the core, the filled context and the plain top five at each level, and each loss."""
     rows: list[list[Cell]] = []
     rules: list[int] = []
     curves: dict[str, dict[str, list[float]]] = {}

@@ -36,7 +36,7 @@ def twins(question: Question, pool: Pool, mode: Mode, size: int, seed: int = 20)
 
 
 def sufficiency_experiment(bench: Bench) -> list[Table]:
-    """AUROC of ``sufficiency`` between the two, for each dataset and strategy."""
+    """Measure the AUROC of ``sufficiency`` between the two, for each dataset and strategy."""
     rows: list[list[Cell]] = []
     rules: list[int] = []
     modes = {one.mode for one in bench.present()}

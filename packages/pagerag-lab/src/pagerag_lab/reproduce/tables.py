@@ -56,7 +56,7 @@ class Table:
         return best
 
     def to_markdown(self) -> str:
-        """GitHub's Markdown."""
+        """Return GitHub's Markdown."""
         best = self._best()
         lines = [f"### {self.title}", ""]
         if self.command:

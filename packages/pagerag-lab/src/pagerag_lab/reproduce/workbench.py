@@ -70,7 +70,7 @@ class Bench:
     _done: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def file(self, name: str, split: str = "dev") -> Path:
-        """Where a dataset's file is under the data folder."""
+        """Return where a dataset's file is under the data folder."""
         one = dataset(name)
         path = self.data / one.files[split]
         if path.is_file():
@@ -175,7 +175,7 @@ class Bench:
 
 
 def averages(means: Mapping[str, float], sizes: Mapping[str, int]) -> tuple[float, float, float]:
-    """(weighted by N here, weighted by the official dev sizes, plain)."""
+    """Return (weighted by N here, weighted by the official dev sizes, plain)."""
     weighted, plain = average(means, sizes)
     official, _ = average(means, {name: DATASETS[name].full_dev for name in means})
     return weighted, official, plain

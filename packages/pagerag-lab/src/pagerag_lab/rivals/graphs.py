@@ -36,7 +36,7 @@ class Linking:
         self.promoter = Promoter(strategy="formula")
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:
-        """Greedy by number of links; ties go to the better ranked."""
+        """Select greedily by number of links; ties go to the better ranked."""
         if not pool.candidates:
             return Selection((), ())
         links = self._links(pool, k, mode)

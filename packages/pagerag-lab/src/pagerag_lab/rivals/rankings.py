@@ -64,7 +64,7 @@ class MMR:
         self.name = f"mmr:{balance:g}"
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:  # noqa: ARG002
-        """Greedy; ties go to the better ranked."""
+        """Select greedily; ties go to the better ranked."""
         if not pool.candidates:
             return Selection((), ())
         relevance, alike = scores_of(pool), similarities(pool)
@@ -86,7 +86,7 @@ class AdaptiveK:
     name = "adaptive-k"
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:  # noqa: ARG002
-        """Core ends at the largest gap."""
+        """End the core at the largest gap."""
         places = list(range(min(k, len(pool.candidates))))
         if len(pool.candidates) < 2:
             return _pick(pool.candidates, places)

@@ -72,7 +72,7 @@ class Promoted:
         self.explain = explain
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:
-        """Core and context of the promotion, with its verdict."""
+        """Return core and context of the promotion, with its verdict."""
         result = self.promoter.promote(pool.question, pool, k=k, mode=mode)
         return Selection(
             core=tuple(unit.id for unit in result.core),

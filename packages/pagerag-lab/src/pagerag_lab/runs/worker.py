@@ -58,7 +58,7 @@ class Worker:
         self.seconds: dict[str, float] = {"retrieve": 0.0, "select": 0.0, "read": 0.0}
 
     def rows(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
-        """One row per question; a question that fails is a row with its error and default scores."""
+        """Return one row per question; a question that fails is a row with its error and default scores."""
         return [self.row(question) for question in questions]
 
     def row(self, question: Question) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Worker:
 
 
 def _ranks(gold: frozenset[str], order: Sequence[str]) -> dict[str, int | None]:
-    """Each gold key's 1-based place, None where it is missing."""
+    """Return each gold key's 1-based place, None where it is missing."""
     places: dict[str, int] = {}
     for place, key in enumerate(order, start=1):
         places.setdefault(key, place)

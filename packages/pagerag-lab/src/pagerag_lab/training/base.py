@@ -35,7 +35,7 @@ SHA256 = "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3"
 
 
 def convert(graph: bytes) -> dict[str, torch.Tensor]:
-    """BERT's parameters, under the names that safetensors files of BERT use."""
+    """Return BERT's parameters, under the names that safetensors files of BERT use."""
     model = onnx.load_model_from_string(graph)
     values = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in model.graph.initializer}
     found = {

@@ -97,7 +97,7 @@ Chooser = Callable[[Row, random.Random], list[int]]
 
 
 def occurrences(body: str, needles: list[str]) -> list[tuple[int, int]]:
-    """(first, last) token of every place where an answer stands in a text, a character for each token."""
+    """Return (first, last) token of every place of an answer in a text, a character for each token."""
     found = []
     for needle in needles:
         at = body.find(needle)
@@ -231,7 +231,7 @@ def dressed(rng: random.Random) -> Dress:
 
 
 def _near(others: list[int], count: int, rng: random.Random) -> list[int]:
-    """``count`` distractors, the plausible ones more often."""
+    """Return ``count`` distractors, the plausible ones more often."""
     if count <= 0 or not others:
         return []
     head = others[: max(3 * count, 8)]

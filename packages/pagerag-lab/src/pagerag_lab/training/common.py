@@ -258,7 +258,7 @@ def _shelved(shelf: Path | None, phase: Phase, allowed: NDArray[np.bool_], plan:
 
 
 def _seconds(options: argparse.Namespace, phases: tuple[str, ...]) -> float | None:
-    """How long a run may take."""
+    """Read how long a run may take."""
     if options.until is not None and phases != ("pretrain",):
         return max(1.0, float(options.until) - time.time())
     return None if options.minutes is None else 60.0 * float(options.minutes)

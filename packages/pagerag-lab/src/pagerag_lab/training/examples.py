@@ -162,7 +162,7 @@ def _musique(path: Path) -> Iterator[Example]:
 
 
 def load_reading(data: Path, left_out: Collection[str]) -> list[Example]:
-    """Single-passage questions; a sentence that holds the answer counts as support (not annotated).
+    """Read single-passage questions; a sentence that holds the answer counts as support (not annotated).
 
     An article of XQuAD goes whole when one of its questions is in ``left_out`` (in the form of ``plain``).
     """
@@ -227,7 +227,7 @@ def _squad(key: str, source: str, title: str, context: str, row: Any, passage: s
 
 
 def _strategy(data: Path) -> Iterator[Example]:
-    """Yes/no questions whose units are the annotators' facts, each a document of its own."""
+    """Read yes/no questions whose units are the annotators' facts, each a document of its own."""
     for row in read_json(data / "reading/strategyqa_train.json"):
         units = tuple(
             Unit(

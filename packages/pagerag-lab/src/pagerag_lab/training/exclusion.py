@@ -57,14 +57,14 @@ class Exclusion:
         self.dropped: dict[str, list[str]] = {}
 
     def touches(self, example: Example) -> str:
-        """Why the row must go, or nothing. Labelled rows go by their gold units, others by every unit."""
+        """Say why the row must go, or nothing. Labelled rows go by their gold units, others by every unit."""
         if plain(example.question) in self.questions:
             return "question"
         own = [unit.text for unit in example.units if unit.support or not example.labelled]
         return "passage" if runs(" ".join(own)) & self.passages else ""
 
     def known(self, text: str) -> bool:
-        """Whether a text shares a run of words with a MuSiQue dev paragraph."""
+        """Tell whether a text shares a run of words with a MuSiQue dev paragraph."""
         if text not in self._known:
             self._known[text] = bool(runs(text) & self.passages)
         return self._known[text]

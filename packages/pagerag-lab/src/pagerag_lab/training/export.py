@@ -173,7 +173,7 @@ def _put_back(g: Graph, before: str, at_markers: str) -> None:
 
 
 def _attention(g: Graph, parts: list[str], name: str, heads: int) -> str:
-    """Every token reads every other: query, key and value [batch, length, width]."""
+    """Let every token read every other: query, key and value [batch, length, width]."""
     return g.add("MultiHeadAttention", parts, f"{name}.mixed", domain="com.microsoft", num_heads=heads)
 
 

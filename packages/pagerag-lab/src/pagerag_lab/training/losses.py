@@ -74,5 +74,5 @@ def total_loss(tokens: Tensor, kinds: Tensor, batch: Batch, weights: LossWeights
 
 
 def finite(loss: Tensor) -> bool:
-    """Whether the step may be taken."""
+    """Tell whether the step may be taken."""
     return bool(torch.isfinite(loss))

@@ -167,7 +167,7 @@ class Network(nn.Module):
         return whole[:, :length]
 
     def _blocks(self, real: Tensor, types: Tensor) -> Blocks:
-        """Who reads whom in the first layers: the question itself, a block the question and itself."""
+        """Return who reads whom in the first layers: the question itself, a block the question and itself."""
         asked = (real & (types == 0)).sum(1)
         length = real.sum(1) - asked
         count = torch.clamp((length + self.block - 1) // self.block, min=1)

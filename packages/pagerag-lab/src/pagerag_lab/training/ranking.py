@@ -17,7 +17,7 @@ DOT = 1012  # "." in the vocabulary: units are embedded as "title. text"
 
 @torch.inference_mode()
 def embed(network: Network, texts: list[list[int]], device: torch.device) -> Tensor:
-    """Mean-pooled, normalised embeddings, as sentence-transformers makes them."""
+    """Return mean-pooled, normalised embeddings, as sentence-transformers makes them."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     found = torch.empty(len(texts), network.words.embedding_dim, device=device)
     for start in range(0, len(order), 256):

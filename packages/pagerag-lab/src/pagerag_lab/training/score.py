@@ -40,7 +40,7 @@ POOLS = 128
 def logits(
     network: Network, items: Sequence[Item], device: torch.device, *, tokens: int = 65536
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(token logits, kind logits) of each item, unpadded."""
+    """Return (token logits, kind logits) of each item, unpadded."""
     network.eval()
     order = sorted(range(len(items)), key=lambda i: len(items[i].ids))
     found: list[Any] = [None] * len(items)

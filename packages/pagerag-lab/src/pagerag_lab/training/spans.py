@@ -118,7 +118,7 @@ def _in_text(
 
 
 def _may(wanted: re.Pattern[str], line: str) -> bool:
-    """Whether a span of the line may be accepted; a pattern with a negation is asked of spans alone."""
+    """Tell whether a span of the line may be accepted; a pattern with a negation is asked of spans alone."""
     return "(?!" in wanted.pattern or "^" in wanted.pattern or wanted.search(line) is not None
 
 

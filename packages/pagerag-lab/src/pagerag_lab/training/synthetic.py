@@ -88,7 +88,7 @@ def _triple_forms(text: str) -> list[str]:
 
 
 def wiki_steps(wiki: Iterable[Example]) -> list[Example]:
-    """One question for each 2Wiki evidence triple; support is the gold sentence of the subject's page."""
+    """Make one question for each 2Wiki evidence triple; its subject's gold sentence is the support."""
     found = []
     for example in wiki:
         for n, (head, relation, tail) in enumerate(example.extra["evidences"]):
@@ -279,7 +279,7 @@ def _year(value: str) -> int:
 
 
 def triples(path: Path, musique: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """One- and two-hop questions from the OpenIE triples of the train passages."""
+    """Make one- and two-hop questions from the OpenIE triples of the train passages."""
     rng = random.Random(seed)
     rows = list(read_lines(path))
     by_title: dict[str, list[tuple[int, list[str]]]] = defaultdict(list)

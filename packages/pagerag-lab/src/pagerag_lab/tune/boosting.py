@@ -74,7 +74,7 @@ def predict(models: Sequence[Any], table: Floats) -> NDArray[np.float32]:
 
 
 def to_trees(models: Sequence[Any]) -> Trees:
-    """CatBoost models of symmetric trees as arrays: their mean as one model."""
+    """Return CatBoost models of symmetric trees as arrays: their mean as one model."""
     bodies = [_body(model) for model in models]
     trees = [(tree, body["scale_and_bias"][0]) for body in bodies for tree in body["oblivious_trees"]]
     depth = max(len(tree["splits"] or ()) for tree, _ in trees)
