@@ -57,6 +57,7 @@ _.should_exit
 
 # options of onnxruntime, onnx, tokenizers and xllamacpp, set on their objects
 _.log_severity_level
+_.enable_mem_pattern
 _.intra_op_num_threads
 _.inter_op_num_threads
 _.ir_version
