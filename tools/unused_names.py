@@ -59,6 +59,7 @@ _.should_exit
 _.log_severity_level
 _.enable_mem_pattern
 _.intra_op_num_threads
+_.enable_mem_pattern
 _.inter_op_num_threads
 _.ir_version
 _.encode_special_tokens

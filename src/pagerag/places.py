@@ -21,6 +21,8 @@ __all__ = ["SECTION_MARK", "Located", "Place", "Run", "SourceMap", "place_of"]
 SECTION_MARK = " › "
 """Stands between the headings of a section path."""
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
 
 class Run(NamedTuple):
     """Characters of the extracted text that stand together in the file.
@@ -100,10 +102,17 @@ class SourceMap:
             if run.start + run.length > start:
                 yield run
 
+    def _covered(self, start: int, end: int) -> bool:
+        """Return whether a cut holds every run as it is: most records are one passage."""
+        if start or not self.runs:
+            return False
+        first, last = self.runs[0], self.runs[-1]
+        return first.length > 0 and last.start < end and last.start + last.length <= end
+
     def cut(self, start: int, end: int) -> SourceMap:
         """Return the map of the text from ``start`` to ``end``, counted from ``start``."""
-        runs = []
-        for run in self._runs_of(start, end):
+        runs = list(self.runs) if self._covered(start, end) else []
+        for run in () if runs else self._runs_of(start, end):
             if run.length == run.original_length:
                 first, last = max(run.start, start), min(run.start + run.length, end)
                 shift = run.original - run.start
@@ -132,7 +141,7 @@ class SourceMap:
             flat += (run.start - at, run.length, run.original - origin, run.original_length)
             at, origin = run.start + run.length, run.original + run.original_length
         steps = [after - before for before, after in zip((0, *self.newlines), self.newlines, strict=False)]
-        return json.dumps([flat, self.line, steps, self.parts], separators=(",", ":"), ensure_ascii=False)
+        return _COMPACT([flat, self.line, steps, self.parts])
 
     @classmethod
     def from_text(cls, text: str) -> SourceMap:

@@ -52,6 +52,8 @@ FileStatus = Literal["indexed", "duplicate", "empty"]
 ANALYSIS_VERSION = 2
 """Raised whenever reading the same text gives another Analysis, or its stored form changes."""
 
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode  # made once: ``json.dumps`` makes one each time
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -210,7 +212,7 @@ class Analysis:
             self.relations,
             self.flags,
         ]
-        return json.dumps(body, separators=(",", ":")).encode("ascii")
+        return _COMPACT(body).encode("ascii")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Analysis:

@@ -134,7 +134,7 @@ def pack_unit(unit: Unit) -> bytes:
     Text and analysis share most of their words: together they take 506 bytes for 414 bytes of text, each by
     itself 630 (2,000 passages of an encyclopaedia).
     """
-    detail = json.dumps([getattr(unit, name) for name in _DETAIL], default=_plain).encode("ascii")
+    detail = _ENCODED([getattr(unit, name) for name in _DETAIL]).encode("ascii")
     text, analysis = unit.text.encode("utf-8"), unit.analysis or b""
     body = b"".join((_SIZES.pack(len(detail), len(text), len(analysis)), detail, text, analysis))
     return zlib.compress(body, 6)
@@ -170,3 +170,6 @@ def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
 
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_ENCODED = json.JSONEncoder(default=_plain).encode  # made once: ``json.dumps`` would make one for each unit

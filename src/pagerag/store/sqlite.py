@@ -15,29 +15,29 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.base import CorpusBase, files_by_type
-from pagerag.store.bm25 import MOST
 from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
 from pagerag.store.schema import APPLICATION, SCHEMA_VERSION, TABLES, Identity, id_number, pack_unit
-from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State, UnitCache, split_postings
+from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State, UnitCache
 from pagerag.store.sqlite_verify import problems_of
-from pagerag.store.vectors import BLOCK, sign_bits
-from pagerag.text.keys import key_number, name_numbers
-from pagerag.text.terms import encoded_text, terms
+from pagerag.store.sqlite_write import (
+    insert,
+    join_segments,
+    meta,
+    next_version,
+    remove,
+    renumber,
+    rows_of,
+    rows_of_ids,
+    set_meta,
+)
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
 __all__ = ["SqliteCorpus"]
@@ -50,7 +50,6 @@ _WAIT = 30.0  # seconds to wait for another process's commit
 _PAGE = 8192
 _CACHE_KIB = 8192  # of each connection
 _LOG_LIMIT = 64 * 2**20  # what the write-ahead log may keep on disk after a large commit
-_AT_ONCE = 500
 _READERS_KEPT = 8
 _RENUMBER_FROM = 1000  # dead rows; a third of all rows must be dead as well
 
@@ -277,65 +276,15 @@ class SqliteCorpus(CorpusBase):
             return 0
         packed = [pack_unit(unit) for unit in ready]
         with self._transaction("writing to") as connection:
-            version = _next_version(connection)
-            gone = _rows_of(connection, replaced) + self._rows_of_ids(connection, ready)
-            _remove(connection, gone, version)
+            version = next_version(connection)
+            gone = rows_of(connection, replaced) + rows_of_ids(connection, ready)
+            remove(connection, gone, version)
             connection.executemany(
                 "DELETE FROM documents WHERE source = ?", [(source,) for source in replaced]
             )
             if ready:
-                self._insert(connection, ready, packed, version)
+                insert(connection, ready, packed, version)
         return len(units)
-
-    def _rows_of_ids(self, connection: sqlite3.Connection, units: Sequence[Unit]) -> list[int]:
-        """Return the rows of stored units that have the id of one of these under another source."""
-        mine = {id_number(unit.id): unit for unit in units}
-        numbers = list(mine)
-        found: list[int] = []
-        for start in range(0, len(numbers), _AT_ONCE):
-            some = numbers[start : start + _AT_ONCE]
-            query = f"SELECT row, document FROM units WHERE id_number IN ({','.join('?' * len(some))})"  # noqa: S608
-            for row, document in connection.execute(query, some).fetchall():
-                found.append(row)
-                connection.execute("UPDATE documents SET units = units - 1 WHERE number = ?", (document,))
-        return found
-
-    def _insert(
-        self, connection: sqlite3.Connection, units: Sequence[Unit], packed: Sequence[bytes], version: int
-    ) -> None:
-        first = _meta(connection, "next_row")
-        documents: dict[str, int] = {}
-        counts: dict[str, int] = {}
-        for unit in units:
-            counts[unit.source] = counts.get(unit.source, 0) + 1
-        for unit in units:
-            if unit.source not in documents:
-                documents[unit.source] = _inserted(
-                    connection,
-                    "INSERT INTO documents (source, path, digest, units) VALUES (?, ?, ?, ?)",
-                    (unit.source, unit.path, unit.digest, counts[unit.source]),
-                )
-        connection.executemany(
-            "INSERT INTO units (row, document, id_number, body) VALUES (?, ?, ?, ?)",
-            [
-                (first + place, documents[unit.source], id_number(unit.id), body)
-                for place, (unit, body) in enumerate(zip(units, packed, strict=True))
-            ],
-        )
-        connection.executemany(
-            "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)",
-            [
-                (number, exactness, unit.position, first + place)
-                for place, unit in enumerate(units)
-                for exactness, number in enumerate(name_numbers(unit.title, unit.names))
-            ],
-        )
-        lengths = _insert_postings(connection, units, first)
-        vectors = np.stack([np.asarray(unit.vector, dtype=np.float32) for unit in units])
-        _append_blocks(connection, first, lengths + 1, vectors, version)
-        _set_meta(connection, "next_row", first + len(units))
-        _set_meta(connection, "live", _meta(connection, "live") + len(units))
-        _set_meta(connection, "pending", _meta(connection, "pending") + len(units))
 
     def delete(self, sources: Iterable[str]) -> int:
         """Remove the units of these sources; return how many units went."""
@@ -343,9 +292,9 @@ class SqliteCorpus(CorpusBase):
         if not gone:
             return 0
         with self._transaction("deleting from") as connection:
-            rows = _rows_of(connection, gone)
+            rows = rows_of(connection, gone)
             if rows:
-                _remove(connection, rows, _next_version(connection))
+                remove(connection, rows, next_version(connection))
             connection.executemany("DELETE FROM documents WHERE source = ?", [(source,) for source in gone])
         return len(rows)
 
@@ -373,15 +322,15 @@ class SqliteCorpus(CorpusBase):
         Rows are numbered again at the end of a run (``final``) when a third of them are dead.
         """
         with self._transaction("optimising") as connection:
-            rows, live = _meta(connection, "next_row"), _meta(connection, "live")
+            rows, live = meta(connection, "next_row"), meta(connection, "live")
             dead = rows - live
             if dead:
                 connection.execute("DELETE FROM names WHERE row NOT IN (SELECT row FROM units)")
             if final and dead >= _RENUMBER_FROM and 3 * dead >= rows:
-                _renumber(connection, self.dimension)
+                renumber(connection, self.dimension)
             else:
-                _join_segments(connection)
-            _set_meta(connection, "pending", 0)
+                join_segments(connection)
+            set_meta(connection, "pending", 0)
         with explained("optimising", self.location), self._connection() as connection:
             # ``execute`` stops after the first page that is given back.
             connection.executescript("PRAGMA incremental_vacuum")
@@ -390,13 +339,13 @@ class SqliteCorpus(CorpusBase):
     def pending(self) -> int:
         """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
         with reading(self.location), self._connection() as connection:
-            return _meta(connection, "pending")
+            return meta(connection, "pending")
 
     def stats(self) -> StoreStats:
         """Return what the store holds."""
         files = self.ledger()
         with reading(self.location), self._connection() as connection:
-            numbers = {name: _meta(connection, name) for name in ("live", "pending", "version", "next_row")}
+            numbers = {name: meta(connection, name) for name in ("live", "pending", "version", "next_row")}
             documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
         return StoreStats(
             location=self.location,
@@ -426,210 +375,3 @@ class SqliteCorpus(CorpusBase):
             idle, self._idle, self._state, self._closed = self._idle, [], None, True
         for connection in idle:
             connection.close()
-
-
-# -- statements
-
-
-def _meta(connection: sqlite3.Connection, key: str) -> int:
-    return int(connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
-
-
-def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
-    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
-
-
-def _next_version(connection: sqlite3.Connection) -> int:
-    version = _meta(connection, "version") + 1
-    _set_meta(connection, "version", version)
-    return version
-
-
-def _inserted(connection: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> int:
-    number = connection.execute(statement, values).lastrowid
-    if number is None:
-        raise sqlite3.DatabaseError("an insertion gave no row")
-    return number
-
-
-def _rows_of(connection: sqlite3.Connection, sources: Sequence[str]) -> list[int]:
-    """Return the rows of the units of these sources."""
-    rows: list[int] = []
-    query = "SELECT u.row FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ?"
-    for source in sources:
-        rows += [row for (row,) in connection.execute(query, (source,))]
-    return rows
-
-
-def _remove(connection: sqlite3.Connection, rows: Sequence[int], version: int) -> None:
-    """Take units out; what names and postings hold of them is passed over until ``optimize`` clears it."""
-    gone = sorted(set(rows))
-    if not gone:
-        return
-    connection.executemany("DELETE FROM units WHERE row = ?", [(row,) for row in gone])
-    by_block: dict[int, list[int]] = {}
-    for row in gone:
-        by_block.setdefault(row // BLOCK, []).append(row % BLOCK)
-    for block, places in by_block.items():
-        (data,) = connection.execute("SELECT data FROM lengths WHERE block = ?", (block,)).fetchone()
-        lengths = np.frombuffer(data, dtype="<u4").copy()
-        lengths[places] = 0
-        connection.execute(
-            "UPDATE lengths SET data = ?, version = ? WHERE block = ?", (lengths.tobytes(), version, block)
-        )
-    _set_meta(connection, "live", _meta(connection, "live") - len(gone))
-
-
-def _insert_postings(connection: sqlite3.Connection, units: Sequence[Unit], first: int) -> NDArray[np.uint32]:
-    """Write the postings of new units as one segment; return how many terms each unit has.
-
-    Terms are counted by sorting numbers, for all units at once: counting each unit by itself took twice the
-    time, a quarter of all that indexing takes.
-    """
-    numbers: dict[str, int] = {}
-    held: list[int] = []
-    sizes: list[int] = []
-    for unit in units:
-        found = terms(encoded_text(unit.title, unit.text))
-        sizes.append(len(found))
-        held += [numbers.setdefault(term, len(numbers)) for term in found]
-    # In the order of the keys, which is that of the table.
-    keys = np.fromiter(map(key_number, numbers), dtype=np.int64, count=len(numbers))
-    order = np.argsort(keys, kind="stable")
-    places = np.empty(len(keys), dtype=np.int64)
-    places[order] = np.arange(len(keys))
-    pairs = places[np.array(held, dtype=np.int64)] * len(units) + np.repeat(np.arange(len(units)), sizes)
-    pairs, counts = np.unique(pairs, return_counts=True)
-    counts = np.minimum(counts, MOST)
-    term_of, unit_of = np.divmod(pairs, len(units))
-    starts = np.searchsorted(term_of, np.arange(len(keys) + 1)).tolist()
-    rows = (unit_of + first).astype("<u4").tobytes()
-    times = counts.astype(np.uint8).tobytes()
-    connection.executemany(
-        "INSERT INTO fresh VALUES (?, ?, ?)",
-        (
-            (key, first, rows[4 * start : 4 * end] + times[start:end])
-            for key, start, end in zip(keys[order].tolist(), starts, starts[1:], strict=False)
-        ),
-    )
-    return np.bincount(unit_of, weights=counts, minlength=len(units)).astype("<u4")
-
-
-def _append_blocks(
-    connection: sqlite3.Connection,
-    first: int,
-    lengths: NDArray[np.uint32],
-    vectors: NDArray[np.float32],
-    version: int,
-) -> None:
-    """Put new rows behind those that are there; ``first`` is the first new row."""
-    done = 0
-    while done < len(lengths):
-        block, offset = divmod(first + done, BLOCK)
-        some = slice(done, done + BLOCK - offset)
-        old = (b"", b"", b"")
-        if offset:
-            lengths_before = connection.execute(
-                "SELECT data FROM lengths WHERE block = ?", (block,)
-            ).fetchone()
-            vectors_before = connection.execute(
-                "SELECT data, signs FROM vectors WHERE block = ?", (block,)
-            ).fetchone()
-            old = (lengths_before[0], *vectors_before)
-        data = old[1] + vectors[some].astype("<f2").tobytes()
-        signs = old[2] + sign_bits(vectors[some]).tobytes()
-        connection.execute(
-            "INSERT OR REPLACE INTO lengths VALUES (?, ?, ?)",
-            (block, version, old[0] + lengths[some].astype("<u4").tobytes()),
-        )
-        connection.execute(
-            "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
-            (block, version, zlib.crc32(signs, zlib.crc32(data)), data, signs),
-        )
-        done += len(lengths[some])
-
-
-def _join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | None = None) -> None:
-    """Put fresh segments behind the postings of their terms.
-
-    ``new_rows`` gives each row's new number, or -1 where its unit is gone; None where numbers stay. Then what
-    dead rows left stays as well: readers pass over it.
-    """
-    if new_rows is not None:
-        for (term,) in connection.execute("SELECT term FROM postings").fetchall():
-            (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
-            _write_postings(connection, term, _packed(_renumbered([split_postings(data)], new_rows)))
-    # ``fresh`` is not written meanwhile, so that one cursor can walk it.
-    fresh = connection.execute("SELECT term, data FROM fresh ORDER BY term, segment")
-    for term, segments in groupby(fresh, key=itemgetter(0)):
-        parts = [data for _, data in segments]
-        if new_rows is not None:
-            parts = [_packed(_renumbered([split_postings(data) for data in parts], new_rows))]
-        old = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
-        _write_postings(connection, term, _joined(parts if old is None else [old[0], *parts]))
-    connection.execute("DELETE FROM fresh")
-
-
-def _renumbered(
-    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    rows = new_rows[np.concatenate([rows for rows, _ in parts])]
-    counts = np.concatenate([counts for _, counts in parts])
-    return rows[rows >= 0], counts[rows >= 0]
-
-
-def _packed(postings: tuple[NDArray[np.int64], NDArray[np.uint8]]) -> bytes:
-    """Return what ``split_postings`` splits."""
-    rows, counts = postings
-    return rows.astype("<u4").tobytes() + counts.tobytes()
-
-
-def _joined(parts: Sequence[bytes]) -> bytes:
-    """Return one segment for these, whose rows follow each other; bytes are only moved."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [4 * (len(part) // 5) for part in parts]
-    rows = [part[:size] for part, size in zip(parts, sizes, strict=True)]
-    return b"".join([*rows, *(part[size:] for part, size in zip(parts, sizes, strict=True))])
-
-
-def _write_postings(connection: sqlite3.Connection, term: int, data: bytes) -> None:
-    if data:
-        connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?)", (term, data))
-    else:
-        connection.execute("DELETE FROM postings WHERE term = ?", (term,))
-
-
-def _renumber(connection: sqlite3.Connection, dimension: int) -> None:
-    """Give all rows new numbers, without gaps, so that dead rows take no space."""
-    version = _next_version(connection)
-    _set_meta(connection, "epoch", _meta(connection, "epoch") + 1)
-    lengths, vectors = [], []
-    for (data,) in connection.execute("SELECT data FROM lengths ORDER BY block"):
-        lengths.append(np.frombuffer(data, dtype="<u4"))
-    for (data,) in connection.execute("SELECT data FROM vectors ORDER BY block"):
-        vectors.append(np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
-    every = np.concatenate(lengths)
-    alive = every > 0
-    new_rows = np.where(alive, np.cumsum(alive) - 1, -1)
-    kept = np.concatenate([rows[here] for rows, here in zip(vectors, _split(alive, vectors), strict=True)])
-    old = np.flatnonzero(alive).tolist()
-    pairs = [(int(new_rows[row]), row) for row in old]
-    # In ascending order every new number is free by the time it is given.
-    connection.executemany("UPDATE units SET row = ? WHERE row = ?", pairs)
-    names = connection.execute("SELECT number, exactness, position, row FROM names").fetchall()
-    connection.execute("DELETE FROM names")
-    connection.executemany(
-        "INSERT INTO names VALUES (?, ?, ?, ?)",
-        sorted((a, b, c, int(new_rows[row])) for a, b, c, row in names),
-    )
-    _join_segments(connection, new_rows)
-    connection.execute("DELETE FROM lengths")
-    connection.execute("DELETE FROM vectors")
-    _append_blocks(connection, 0, every[alive], kept.astype(np.float32), version)
-    _set_meta(connection, "next_row", len(old))
-
-
-def _split(values: NDArray[np.bool_], like: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]]:
-    """Return ``values`` in pieces as long as those of ``like``."""
-    return np.split(values, np.cumsum([len(piece) for piece in like])[:-1])

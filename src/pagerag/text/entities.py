@@ -130,7 +130,6 @@ def _numbers(text: str, names: list[str]) -> list[str]:
     return found
 
 
-@remember(4 << 20)
 def name_key(surface: str) -> str:
     """Return the form in which two spellings of a name meet: folded words without stop words.
 
@@ -141,8 +140,11 @@ def name_key(surface: str) -> str:
         if lower.isalnum():  # most names are one plain word or several; the pattern is for the others
             return "" if lower in STOP_WORDS else lower
         words = lower.split()
-        if not "".join(words).isalnum():
-            words = all_words(surface)
-    else:
-        words = all_words(surface)
-    return " ".join([word for word in words if word not in STOP_WORDS][:MAX_NAME_TOKENS])
+        if "".join(words).isalnum():
+            return " ".join([word for word in words if word not in STOP_WORDS][:MAX_NAME_TOKENS])
+    return _folded_key(surface)
+
+
+@remember(4 << 20)  # what is plain is read again faster than it is looked up
+def _folded_key(surface: str) -> str:
+    return " ".join([word for word in all_words(surface) if word not in STOP_WORDS][:MAX_NAME_TOKENS])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "title_keys",
     "without_bracket",
     "word_number",
+    "word_numbers",
     "words_number",
 ]
 
@@ -50,6 +51,12 @@ _OPENING = {")": "(", "）": "（", "]": "["}
 def word_number(word: str) -> int:
     """Return an unsigned 64-bit hash of a word."""
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def word_numbers(words: Collection[str]) -> NDArray[np.int64]:
+    """Return the hashes of many different words at once, as the signed integers that databases hold."""
+    digests = [hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest() for word in words]
+    return np.frombuffer(b"".join(digests), dtype="<i8").astype(np.int64)
 
 
 def words_number(words: Iterable[str]) -> int:

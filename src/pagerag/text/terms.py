@@ -5,7 +5,7 @@ from __future__ import annotations
 from pagerag._remember import remember
 from pagerag.text.tokens import all_words
 
-__all__ = ["encoded_text", "terms", "terms_of"]
+__all__ = ["encoded_text", "term_of", "terms", "terms_of"]
 
 # Shorter than the stop words of promotion: in a search, "after" or "own" may be the one telling word.
 _STOP = frozenset(
@@ -30,12 +30,11 @@ def terms(text: str) -> list[str]:
 
 def terms_of(words: list[str]) -> list[str]:
     """Return ``terms`` of a text that has been split already."""
-    return [term for word in words if (term := _term(word))] or words
+    return [term for word in words if (term := _remembered(word))] or words
 
 
-@remember(6 << 20)
-def _term(word: str) -> str:
-    """Return the word without its plural ending, and nothing for a function word.
+def term_of(word: str) -> str:
+    """Return the term of a word: the word without its plural ending, and nothing for a function word.
 
     What might be a name or a number stays as it is.
     """
@@ -46,3 +45,6 @@ def _term(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
+
+
+_remembered = remember(6 << 20)(term_of)

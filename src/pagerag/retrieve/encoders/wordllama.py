@@ -93,7 +93,8 @@ def _mapped(file: Path, dimension: int) -> NDArray[np.float16]:
         rows, columns = said["shape"]
         if said["dtype"] != "F16" or columns != dimension:
             raise ValueError(f"it holds {columns} numbers of type {said['dtype']} a row")
-        return np.memmap(file, "<f2", "r", 8 + size + said["data_offsets"][0], (rows, columns))
+        mapped = np.memmap(file, "<f2", "r", 8 + size + said["data_offsets"][0], (rows, columns))
+        return mapped.view(np.ndarray)  # the same memory, indexed without the subclass in between
     except (OSError, ValueError, TypeError, KeyError) as broken:
         raise StoreError(
             f"{file} does not hold vectors of {dimension} numbers ({broken}); reinstall it with: "
