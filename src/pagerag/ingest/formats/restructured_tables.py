@@ -34,35 +34,38 @@ def grid_table(
     end = at
     while end < len(lines) and source[lines[end].start : lines[end].end][:1] in ("+", "|"):
         end += 1
-    border = source[lines[at].start : lines[at].end]
-    columns = [place for place, sign in enumerate(border) if sign == "+"]
+    drawn = [source[line.start : line.end] for line in lines[at:end]]
+    borders = [words.startswith("+") and ("--" in words or "==" in words) for words in drawn]
+    corners = (words for words, border in zip(drawn, borders, strict=True) if border)
+    columns = sorted({place for words in corners for place, sign in enumerate(words) if sign == "+"})
     headers: list[str] = []
     row: list[FileSpan] = []
-    rows: list[list[list[Piece]]] = []
-    for line in lines[at + 1 : end]:
-        words = source[line.start : line.end]
-        if not (words.startswith("+") and ("--" in words or "==" in words)):
+    rows: list[dict[int, list[Piece]]] = []
+    for line, words, border in zip(lines[at:end], drawn, borders, strict=True):
+        if not border:
             row.append(line)
             continue
         if row:
-            rows.append([_cell(source, _column(row, a, b), targets) for a, b in _wide(source, row, columns)])
+            wide = _wide(source, row, columns)
+            rows.append({n: _cell(source, _column(row, a, b), targets) for n, a, b in wide})
             row = []
-        if "==" in words:
-            headers = [_words(cell) for cell in rows.pop()] if rows else []
+        if "==" in words and rows:
+            heads = rows.pop()
+            headers = [_words(heads[max(k for k in heads if k <= n)]) for n in range(len(columns) - 1)]
     for cells in rows:
-        builder.row(cells, headers)
+        builder.row(list(cells.values()), [headers[n] for n in cells] if headers else [])
     return end
 
 
-def _wide(source: str, row: Sequence[FileSpan], columns: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the columns of a row: where no bar stands, a cell takes several."""
+def _wide(source: str, row: Sequence[FileSpan], columns: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the cells of a row, each with the number of its first column: no bar, and it takes several."""
     first = row[0]
     kept = [
-        place
+        (number, place)
         for number, place in enumerate(columns)
         if number in (0, len(columns) - 1) or source[first.start + place : first.start + place + 1] in "|+"
     ]
-    return [(a + 1, b) for a, b in pairwise(kept)]
+    return [(number, a + 1, b) for (number, a), (_, b) in pairwise(kept)]
 
 
 def _column(row: Sequence[FileSpan], first: int, last: int) -> list[FileSpan]:
