@@ -47,3 +47,18 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(why)
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def demo_store(tmp_path_factory):
+    """The demo's corpus, really indexed with the default encoder."""
+    pytest.importorskip("wordllama")
+    from pagerag.cli.demo import CORPUS
+    from pagerag.ingest import index_paths
+    from pagerag.retrieve import encoder
+    from pagerag.store import open_store
+
+    folder = tmp_path_factory.mktemp("demo") / "store"
+    report = index_paths([CORPUS], open_store(folder, encoder("wordllama"), create=True))
+    assert not report.failed
+    return folder

@@ -80,6 +80,43 @@ def test_a_journal_of_other_work_is_refused(tmp_path):
     journal(tmp_path, data="b")
 
 
+def test_a_folder_that_is_not_a_journal_is_refused(tmp_path):
+    (tmp_path / "file").write_text("here")
+    with (
+        pytest.raises(InputError, match=r"--journal .* cannot be used"),
+        Journal(tmp_path / "file/below", option="--journal").held(),
+    ):
+        pass
+    (tmp_path / "chunks").mkdir()
+    with pytest.raises(OtherWorkError, match="unknown run"):
+        journal(tmp_path)
+    for content, said in (("[]", "not an object"), ("{", "not JSON")):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(InputError, match=said):
+            journal(tmp_path)
+
+
+def test_what_is_wrong_with_a_chunk_is_told(tmp_path):
+    kept = journal(tmp_path / "kept")
+    assert "cannot be read" in kept.fault(0, 2)
+    kept.write(0, [{"n": 1}, {"n": 2}])
+    assert kept.fault(0, 2) is None
+    assert kept.fault(0, 3) == "holds 2 of 3 rows"
+    kept.file(0).write_bytes(b"")
+    assert kept.fault(0, 2) == "is empty or cut short"
+    kept.remove()
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_journal_forgets_what_a_killed_process_left_and_keeps_its_commit(tmp_path):
+    journal(tmp_path, commit="old")
+    part = tmp_path / "chunks" / ".000000.jsonl.1.part"
+    part.write_text("half")
+    with (kept := Journal(tmp_path)).held():
+        assert kept.claim({"what": "squares", "commit": "new"})["commit"] == "old"
+    assert not part.exists()
+
+
 def test_two_processes_do_not_share_a_journal(tmp_path):
     with (
         Journal(tmp_path).held(),

@@ -85,6 +85,32 @@ def test_ask_opens_a_prompt(ask, monkeypatch):
 
 
 @pytest.mark.integration
+def test_the_prompt_has_words_of_its_own(ask, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"/why\n/help\n/no\n{QUESTION}\n/why\n/quit\nWho?\n"))
+    code, out, err = ask("ask")
+    assert code == 0
+    assert "nothing was asked yet" in out
+    assert "/quit" in out
+    assert "there is no /no" in err
+    assert "Frankfurt" in out
+    assert "core" in out.rpartition("Frankfurt")[0]
+    assert "Who?" not in out
+
+
+@pytest.mark.integration
+def test_ask_names_a_file_of_questions_that_it_cannot_use(ask, tmp_path, monkeypatch):
+    (tmp_path / "empty.txt").write_text("\n")
+    for name, said in (("empty.txt", "holds no question"), ("none.txt", "cannot be read")):
+        code, _, err = ask("ask", "--file", name)
+        assert code == 1
+        assert said in err
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\nWhich river flows through Warsaw?\n"))
+    code, out, _ = ask("ask", "--file", "-")
+    assert code == 0
+    assert QUESTION in out
+
+
+@pytest.mark.integration
 def test_ask_takes_a_file_and_loses_no_line(ask, tmp_path):
     (tmp_path / "q.txt").write_text(f"{QUESTION}\n\n  \nWhich river flows through Warsaw?\n")
     code, out, _ = ask("ask", "--file", "q.txt", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -68,18 +69,9 @@ def running(settings, stores=None, **keywords):
 
 
 @pytest.fixture(scope="session")
-def demo_store(tmp_path_factory):
-    """The demo's corpus, really indexed with the default encoder."""
-    pytest.importorskip("wordllama")
-    from pagerag.cli.demo import CORPUS
-    from pagerag.ingest import index_paths
-    from pagerag.retrieve import encoder
-    from pagerag.store import open_store
-
-    folder = tmp_path_factory.mktemp("served") / "store"
-    report = index_paths([CORPUS], open_store(folder, encoder("wordllama"), create=True))
-    assert not report.failed
-    return folder
+def demo_store(demo_store, tmp_path_factory):
+    """A store of the demo's corpus that these tests may write to."""
+    return shutil.copytree(demo_store, tmp_path_factory.mktemp("served") / "store")
 
 
 @pytest.fixture(scope="session")
