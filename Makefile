@@ -67,7 +67,8 @@ unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
 
 coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, processes that it starts included
-	$(BIN)/python -m pytest tests --cov --cov-config=tools/coverage.ini --cov-report=term:skip-covered
+	$(BIN)/python -m pytest tests packages/pagerag-lab/tests --cov --cov-config=tools/coverage.ini --cov-report=
+	$(BIN)/python tools/room_coverage.py
 
 PACKAGES := pagerag-models pagerag-lab $(PARTNERS)
 # Wheels and sdists of everything, for a release or to install away from the checkout.
