@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pagerag
-from pagerag import Candidate, Promoter, Relation, Weights, promote
+from pagerag import Candidate, Promoter, Relation, Weights, errors, promote
 from pagerag.errors import CandidateError, WeightsError
 from pagerag.promotion.learned import LearnedModel
 from pagerag.promotion.trees import Trees
@@ -410,8 +410,15 @@ def test_learned_models_survive_saving_and_bad_files_are_refused(tmp_path: Path)
 
 def test_the_exported_names() -> None:
     assert pagerag.__all__ == sorted(pagerag.__all__)
-    for name in pagerag.__all__:
-        assert getattr(pagerag, name) is not None
+    assert all(getattr(pagerag, name) is not None for name in pagerag.__all__)
+    there = {
+        name
+        for name, value in vars(pagerag).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("pagerag")
+    }
+    assert there == set(pagerag.__all__) - {"__version__"}
+    assert set(pagerag.__all__) <= set(dir(pagerag))
+    assert set(errors.__all__) <= set(pagerag.__all__)
 
 
 def _rivers() -> list[Candidate]:

@@ -90,7 +90,7 @@ def _row(task: PromotionTask, promotion: Promotion) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a row says of a pool; ``systems.formats.Promoted`` is the contract."""
+    """What a row says of a pool; ``systems.formats.WrittenPromotion`` is the contract."""
 
     question: str
     pool: tuple[Candidate, ...]

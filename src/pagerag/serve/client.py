@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar, Unpack
 
 from pagerag import errors
 from pagerag._extras import need
@@ -16,7 +16,43 @@ from pagerag.units import Candidate, Mode, State
 __all__ = ["Asked", "AsyncClient", "Cited", "Client", "Promoted", "Ranked", "Streamed"]
 
 Texts = Sequence[str | Mapping[str, Any] | Candidate]
+Strategy = Literal["learned", "formula"]
 T = TypeVar("T")
+
+
+class PromoteOptions(TypedDict, total=False):
+    """How a pool is promoted, beside ``k`` and ``mode``."""
+
+    strategy: Strategy
+    max_tokens: int
+    weights: Mapping[str, float]
+    vector: Sequence[float]
+
+
+class TuningOptions(TypedDict, total=False):
+    """What a request may change of how the server is set."""
+
+    k: int
+    pool: int
+    mode: Mode
+    strategy: Strategy
+    max_tokens: int
+    weights: Mapping[str, float]
+    units: Literal["auto", "core", "context"]
+
+
+class AskOptions(TuningOptions, total=False):
+    """How a question is answered, and whether with every step."""
+
+    trace: bool
+
+
+class ExplainOptions(TuningOptions, total=False):
+    """What is explained: a question to a store, or a pool; with an answer unless told otherwise."""
+
+    store: str
+    candidates: Texts
+    answer: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +286,18 @@ class Client(_Connection):
         candidates: Texts,
         k: int | None = None,
         mode: Mode | None = None,
-        **options: Any,
+        **options: Unpack[PromoteOptions],
     ) -> Promoted:
-        """Promote a pool; ``options`` are strategy, max_tokens, weights and vector."""
+        """Promote a pool."""
         return self._send(_promote(question, candidates, k, mode, options))
 
-    def ask(self, question: str, store: str | None = None, **options: Any) -> Asked:
-        """Ask a store; ``options`` are k, pool, mode, strategy, max_tokens, weights, units and trace."""
+    def ask(self, question: str, store: str | None = None, **options: Unpack[AskOptions]) -> Asked:
+        """Ask a store."""
         return self._send(_ask(question, store, options))
 
-    def stream(self, question: str, store: str | None = None, **options: Any) -> Iterator[Streamed]:
+    def stream(
+        self, question: str, store: str | None = None, **options: Unpack[AskOptions]
+    ) -> Iterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
         call, events = _ask(question, store, options, stream=True), _Events()
         try:
@@ -272,8 +310,8 @@ class Client(_Connection):
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
 
-    def explain(self, question: str, **options: Any) -> dict[str, Any]:
-        """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
+    def explain(self, question: str, **options: Unpack[ExplainOptions]) -> dict[str, Any]:
+        """Return what the page draws."""
         return self._send(_explain(question, options))
 
     def rerank(self, query: str, documents: Sequence[str], top_n: int | None = None) -> list[Ranked]:
@@ -313,17 +351,17 @@ class AsyncClient(_Connection):
         candidates: Texts,
         k: int | None = None,
         mode: Mode | None = None,
-        **options: Any,
+        **options: Unpack[PromoteOptions],
     ) -> Promoted:
-        """Promote a pool; ``options`` are strategy, max_tokens, weights and vector."""
+        """Promote a pool."""
         return await self._send(_promote(question, candidates, k, mode, options))
 
-    async def ask(self, question: str, store: str | None = None, **options: Any) -> Asked:
-        """Ask a store; ``options`` are k, pool, mode, strategy, max_tokens, weights, units and trace."""
+    async def ask(self, question: str, store: str | None = None, **options: Unpack[AskOptions]) -> Asked:
+        """Ask a store."""
         return await self._send(_ask(question, store, options))
 
     async def stream(
-        self, question: str, store: str | None = None, **options: Any
+        self, question: str, store: str | None = None, **options: Unpack[AskOptions]
     ) -> AsyncIterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
         call, events = _ask(question, store, options, stream=True), _Events()
@@ -337,8 +375,8 @@ class AsyncClient(_Connection):
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
 
-    async def explain(self, question: str, **options: Any) -> dict[str, Any]:
-        """Return what the page draws; ``options`` are store or candidates, and what ``ask`` takes."""
+    async def explain(self, question: str, **options: Unpack[ExplainOptions]) -> dict[str, Any]:
+        """Return what the page draws."""
         return await self._send(_explain(question, options))
 
     async def rerank(self, query: str, documents: Sequence[str], top_n: int | None = None) -> list[Ranked]:
