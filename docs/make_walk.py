@@ -1,7 +1,7 @@
 """Write the walk of one question into docs/architecture.md:  python docs/make_walk.py
 
 Runs ``pagerag ask`` on the demo corpus and notes each file of the package when it is first entered, with the
-function by which it is entered and what its docstring says.
+stage of the pipeline that is under way, the function by which it is entered and what its docstring says.
 """
 
 from __future__ import annotations
@@ -24,22 +24,31 @@ from pagerag.cli.demo import CORPUS, QUESTIONS
 
 MARK = "<!-- walk of a question: written by docs/make_walk.py -->"
 ROOT = Path(pagerag.__file__).parent
+STAGES = {
+    "PageRAG.open": "open",
+    "AdaptiveRetriever.retrieve": "retrieve",
+    "Promoter.promote": "promote",
+    "AtOnceReader.stream": "read",
+    "show_result": "show",
+}
+"""Functions with which a stage of the walk begins."""
 
 
 def main() -> None:
     """Replace everything after the mark."""
-    rows = ["| | file | function | what it does |", "|---|---|---|---|"]
-    for number, (file, function, said) in enumerate(walk(), 1):
-        rows.append(f"| {number} | `{file}` | `{function}` | {said} |")
+    rows = ["| | stage | file | function | what it does |", "|---|---|---|---|---|"]
+    for number, (stage, file, function, said) in enumerate(walk(), 1):
+        rows.append(f"| {number} | {stage} | `{file}` | `{function}` | {said} |")
     page = Path(__file__).parent / "architecture.md"
     head = page.read_text(encoding="utf-8").split(MARK)[0]
     write_atomic(page, head + MARK + "\n\n" + "\n".join(rows) + "\n")
 
 
-def walk() -> list[tuple[str, str, str]]:
-    """Return file, function and first line of its docstring for each file, in the order of first entry."""
-    hops: list[tuple[str, str, str]] = []
+def walk() -> list[tuple[str, str, str, str]]:
+    """Return stage, file, function and what it says it does for each file, in the order of first entry."""
+    hops: list[tuple[str, str, str, str]] = []
     seen: set[str] = set()
+    stages = ["settle"]
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
@@ -50,11 +59,13 @@ def walk() -> list[tuple[str, str, str]]:
         )
         if not inside or private or not code.co_flags & inspect.CO_OPTIMIZED:
             return
+        if code.co_qualname in STAGES and STAGES[code.co_qualname] not in stages:
+            stages.append(STAGES[code.co_qualname])
         name = file.relative_to(ROOT).as_posix()
         if name not in seen:
             seen.add(name)
             said = code.co_consts[0] if code.co_consts and isinstance(code.co_consts[0], str) else ""
-            hops.append((name, code.co_qualname, said.strip().split("\n")[0].replace("|", "\\|")))
+            hops.append((stages[-1], name, code.co_qualname, said.strip().split("\n")[0].replace("|", "\\|")))
 
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
