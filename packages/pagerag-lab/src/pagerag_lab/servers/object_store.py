@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Self
 
 __all__ = ["ObjectServer", "missing_object_server"]
@@ -86,9 +85,7 @@ class ObjectServer:
         client.close()
         return f"s3://{name}/store"
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
