@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_json",
     "add_pipeline",
+    "add_reader",
     "add_settings",
     "add_support",
     "need_app",
@@ -62,6 +63,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_reader(parser: argparse.ArgumentParser) -> None:
+    """Add ``--reader``."""
+    parser.add_argument(
+        "-r",
+        "--reader",
+        metavar="NAME",
+        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
+    )
+
+
 def add_support(parser: argparse.ArgumentParser) -> None:
     """Add ``--support``."""
     parser.add_argument(
@@ -80,12 +91,7 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the store's encoder: needed where the store names one that is not built in",
     )
-    parser.add_argument(
-        "-r",
-        "--reader",
-        metavar="NAME",
-        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
-    )
+    add_reader(parser)
     parser.add_argument(
         "--units", choices=("auto", "core", "context"), help="what the reader sees of the promotion"
     )

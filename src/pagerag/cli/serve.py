@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pagerag.cli._options import add_settings, settings_of
+from pagerag.cli._options import add_reader, add_settings, settings_of
 from pagerag.settings import Settings
 
 HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
@@ -31,12 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add what ``serve`` and ``mcp`` share: reader, stores, address, keys."""
-    parser.add_argument(
-        "-r",
-        "--reader",
-        metavar="NAME",
-        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
-    )
+    add_reader(parser)
     parser.add_argument(
         "-s",
         "--store",

@@ -10,7 +10,7 @@ from pagerag.errors import FormatError
 from pagerag.ingest.documents import Document, Section
 from pagerag.places import Run, SourceMap
 
-__all__ = ["Piece", "TextBuilder", "added", "verbatim"]
+__all__ = ["Piece", "TextBuilder", "added", "verbatim", "words_of"]
 
 # White space that is not one plain space already.
 _UNEVEN = re.compile(r"\s\s+|[^\S ]")
@@ -39,6 +39,11 @@ def added(text: str) -> Piece:
 def verbatim(source: str, start: int, end: int) -> Piece:
     """Return the characters ``start`` to ``end`` of ``source`` as they are."""
     return Piece(source[start:end], start, end)
+
+
+def words_of(pieces: Iterable[Piece]) -> str:
+    """Return the text of some pieces, with single blanks: what a header or a title says."""
+    return " ".join("".join(piece.text for piece in pieces).split())
 
 
 class TextBuilder:

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, Stretch, kept_between, lines_of
@@ -203,7 +203,7 @@ class _Reader:
         for start in range(0, len(cells), width):
             row = cells[start : start + width]
             if head and not start:
-                headers = [" ".join("".join(p.text for p in cell).split()) for cell in row]
+                headers = list(map(words_of, row))
             else:
                 self.builder.row(row, headers)
 

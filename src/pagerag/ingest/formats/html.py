@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
@@ -84,7 +84,7 @@ def add_page(source: str, builder: TextBuilder) -> str:
             builder.row(block.cells, block.headers)
         else:
             builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
-    first = next((" ".join(b.words().split()) for b in page.blocks if b.heading == 1), "")
+    first = next((words_of(b.pieces) for b in page.blocks if b.heading == 1), "")
     title = " ".join(page.title.split())
     if first and any(title.startswith(first + mark) for mark in _SEPARATORS):
         return first  # "Leave – Handbook – Company": the page's own part of it
@@ -114,9 +114,6 @@ class _Block:
     code: bool = False
     cells: Sequence[Sequence[Piece]] | None = None
     headers: Sequence[str] = ()
-
-    def words(self) -> str:
-        return "".join(piece.text for piece in self.pieces)
 
 
 @dataclass(slots=True)
@@ -352,7 +349,7 @@ class _Page:
         head = table.all_headers or bool(self.names["thead"])
         table.cells = []
         if head and (table.rows == 1 or self.names["thead"]):
-            words = [" ".join("".join(p.text for p in cell).split()) for cell in cells]
+            words = list(map(words_of, cells))
             if table.headers:  # a second row of headers goes below the first
                 width = max(len(words), len(table.headers))
                 words += [""] * (width - len(words))
@@ -388,7 +385,7 @@ def _placed(table: _Table) -> list[list[Piece]]:
         while carried():
             pass
         if height > 1:
-            words = " ".join("".join(piece.text for piece in cell).split())
+            words = words_of(cell)
             table.carried.update({len(cells) + place: (height - 1, words) for place in range(width)})
         cells.append(cell)
         cells.extend([] for _ in range(width - 1))

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.html import page_blocks
@@ -64,7 +64,7 @@ def add_markdown(source: str, builder: TextBuilder) -> str:
             builder.row(block.cells, block.headers)
         else:
             builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
-    return masked.title or next((block.words() for block in reader.blocks if block.heading == 1), "")
+    return masked.title or next((words_of(block.pieces) for block in reader.blocks if block.heading == 1), "")
 
 
 @lru_cache(maxsize=1)
@@ -85,9 +85,6 @@ class _Found:
     code: bool = False
     cells: Sequence[Sequence[Piece]] | None = None
     headers: Sequence[str] = ()
-
-    def words(self) -> str:
-        return " ".join("".join(piece.text for piece in self.pieces).split())
 
 
 @dataclass(slots=True)
@@ -245,7 +242,7 @@ class _Reader:
     def _row(self, table: _Table) -> None:
         table.rows += 1
         if table.rows == 1:
-            table.headers = [" ".join("".join(p.text for p in cell).split()) for cell in table.cells]
+            table.headers = list(map(words_of, table.cells))
             return
         self.blocks.append(_Found(table.at, cells=table.cells, headers=table.headers))
         table.at = table.searched

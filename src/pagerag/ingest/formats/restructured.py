@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 
-from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.restructured_inline import inline
@@ -395,7 +395,7 @@ class _Reader:
                 stretch = Stretch(self.source, [span for span in cell if not self._blank(span)])
                 cells.append(list(stretch.pieces(inline(stretch.text, self.targets))))
             if number < heads:
-                headers = [" ".join("".join(p.text for p in cell).split()) for cell in cells]
+                headers = list(map(words_of, cells))
             else:
                 self.builder.row(cells, headers)
 

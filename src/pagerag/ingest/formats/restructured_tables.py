@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.builder import Piece, TextBuilder, words_of
 from pagerag.ingest.formats.restructured_inline import inline
 from pagerag.ingest.formats.stretch import FileSpan, Stretch
 
@@ -21,10 +21,6 @@ def _cell(source: str, spans: Sequence[FileSpan], targets: Collection[str]) -> l
         return []
     stretch = Stretch(source, filled)
     return list(stretch.pieces(inline(stretch.text, targets)))
-
-
-def _words(cell: Sequence[Piece]) -> str:
-    return " ".join("".join(piece.text for piece in cell).split())
 
 
 def grid_table(
@@ -51,7 +47,7 @@ def grid_table(
             row = []
         if "==" in words and rows:
             heads = rows.pop()
-            headers = [_words(heads[max(k for k in heads if k <= n)]) for n in range(len(columns) - 1)]
+            headers = [words_of(heads[max(k for k in heads if k <= n)]) for n in range(len(columns) - 1)]
     for cells in rows:
         builder.row(list(cells.values()), [headers[n] for n in cells] if headers else [])
     return end
@@ -96,7 +92,7 @@ def simple_table(
     headers: list[str] = []
     if len(rules) > 2:
         head = lines[rules[0] + 1 : rules[1]]
-        headers = [_words(_cell(source, _column(head, a, b), targets)) for a, b in edges]
+        headers = [words_of(_cell(source, _column(head, a, b), targets)) for a, b in edges]
     row: list[FileSpan] = []
     for line in [*lines[rules[-2] + 1 : rules[-1]], None]:
         if line is not None:
