@@ -55,6 +55,8 @@ class JsonFormat(PoolFormat):
     whole: ClassVar[bool] = False
     units_at: ClassVar[tuple[str, ...]] = ()
     """The fields that lead to the list of units, where candidates' places count through one."""
+    lists: ClassVar[tuple[str, ...]] = ()
+    """Or the fields that are lists, each with an item for each unit; those that are there are written."""
 
     def claims(self, layout: Layout, first: Any) -> bool:
         """Return whether a file of this layout with this first record is in this format."""
@@ -75,7 +77,12 @@ class JsonFormat(PoolFormat):
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of ``record.raw`` that holds only these units, in this order."""
-        return _narrowed(record.raw, self.units_at, [record.places[name] for name in ids])
+        raw, places = record.raw, [record.places[name] for name in ids]
+        if self.units_at:
+            return _narrowed(raw, self.units_at, places)
+        size = len(record.places)
+        there = [key for key in self.lists if isinstance(raw.get(key), list) and len(raw[key]) >= size]
+        return {**raw, **{key: [raw[key][place] for place in places] for key in there}}
 
     def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:  # noqa: ARG002
         """Return the records of the file, one in memory at a time wherever the layout allows."""

@@ -11,6 +11,7 @@ from typing import Any
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Beside, Record
+from pagerag.systems.formats.passages import named
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["Hotpot", "Musique"]
@@ -89,15 +90,13 @@ class Musique(JsonFormat):
         """Return the record's pool, best first."""
         row = record.cursor
         units = row.need("paragraphs").items()
-        found = [one.maybe("idx") for one in units]
-        names = unique_ids([one.label() if one is not None else str(i) for i, one in enumerate(found)])
         candidates = []
-        for place, (one, name) in enumerate(zip(units, names, strict=True)):
+        for one, name in zip(units, named(units, "idx"), strict=True):
             title = one.maybe("title")
             text = one.need("paragraph_text", "text").text()
             candidates.append(Candidate(name, text, title=title.text() if title is not None else None))
-            record.places[name] = place
-        return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
+        question = row.need("question").text()
+        return record.placed(Pool(question, tuple(candidates), origin=self.name, metadata=_id(record)))
 
 
 def _joined(sentences: Sequence[str]) -> Sequence[str]:

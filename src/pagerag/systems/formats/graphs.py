@@ -133,6 +133,7 @@ class HippoRag(JsonFormat):
 
     name = "hipporag"
     signs = ("question", "docs", "doc_scores")
+    lists = ("docs", "doc_scores", "doc_metadata")
     summary = "question + docs [text] + doc_scores [number], with openie_results_*.json: HippoRAG 2"
     companions = (Companion("openie", ("openie_results_*.json",), "entities and triples of each passage"),)
 
@@ -152,12 +153,6 @@ class HippoRag(JsonFormat):
         question = row.need("question", "query").text()
         pool = hipporag.pool_of(question, docs, None if values is None else values[: len(docs)], facts)
         return record.placed(pool)
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        keep = [record.places[name] for name in ids]
-        lists = [k for k in ("docs", "doc_scores", "doc_metadata") if isinstance(record.raw.get(k), list)]
-        return {**record.raw, **{key: [record.raw[key][place] for place in keep] for key in lists}}
 
 
 class GraphRag(JsonFormat):

@@ -53,6 +53,7 @@ class Ctxs(JsonFormat):
 
     name = "ctxs"
     signs = ("question", "ctxs")
+    lists = ("ctxs", "top_contexts")
     summary = "question + ctxs [{id, title, text, score}]: DPR, FiD, Contriever, Self-RAG input"
 
     def holds(self, first: Mapping[str, Any]) -> bool:
@@ -64,19 +65,11 @@ class Ctxs(JsonFormat):
         row = record.cursor
         units = row.need("ctxs", "top_contexts").items()
         candidates = []
-        for place, (one, name) in enumerate(
-            zip(units, named(units, "id", "docid", "passage_id"), strict=True)
-        ):
+        for one, name in zip(units, named(units, "id", "docid", "passage_id"), strict=True):
             score = one.maybe("score")
             candidates.append(candidate(one, name, None if score is None else score.number()))
-            record.places[name] = place
-        return Pool(row.need("question", "query").text(), tuple(candidates), origin=self.name)
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        key = "ctxs" if record.raw.get("ctxs") is not None else "top_contexts"
-        units = record.raw[key]
-        return {**record.raw, key: [units[record.places[name]] for name in ids]}
+        question = row.need("question", "query").text()
+        return record.placed(Pool(question, tuple(candidates), origin=self.name))
 
 
 class Recomp(JsonFormat):
@@ -87,6 +80,7 @@ class Recomp(JsonFormat):
     summary = "query + retrieved_docs [{text}] + compressor_scores: RECOMP"
     unit = "sentence"
     scores = ("compressor_scores", "contriever_scores", "dpr_scores", "bm25_scores")
+    lists = ("retrieved_docs", *scores)
 
     def holds(self, first: Mapping[str, Any]) -> bool:
         """Return whether a record has what this format's records have."""
@@ -105,12 +99,6 @@ class Recomp(JsonFormat):
             candidates.append(candidate(one, name, scores[place]))
             record.places[name] = place
         return Pool(row.need("query", "question").text(), best_first(candidates), origin=self.name)
-
-    def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
-        keep = [record.places[name] for name in ids]
-        lists = ["retrieved_docs", *(key for key in self.scores if isinstance(record.raw.get(key), list))]
-        return {**record.raw, **{key: [record.raw[key][place] for place in keep] for key in lists}}
 
 
 class SelfRAG(JsonFormat):
