@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Remembered", "remember"]
+__all__ = ["Recent", "Remembered", "remember"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -54,6 +56,42 @@ def remember(most_bytes: int) -> Callable[[Callable[[Key], Value]], Callable[[Ke
         return Remembered(make, most_bytes).__getitem__
 
     return decorate
+
+
+class Recent(Generic[Key, Value]):
+    """Keep what was used last, in about ``most_bytes``; whoever puts something in says how large it is.
+
+    Thread-safe. The newest entry is kept whatever its size.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return those of these that are kept."""
+        found: dict[Key, Value] = {}
+        with self._lock:
+            for key in keys:
+                entry = self._kept.get(key)
+                if entry is not None:
+                    found[key] = entry[0]
+                    self._kept.move_to_end(key)
+        return found
+
+    def put(self, entries: Iterable[tuple[Key, Value, int]]) -> None:
+        """Keep values, each with its key and its size in bytes, and let go of the oldest."""
+        with self._lock:
+            for key, value, size in entries:
+                self.bytes += size - self._kept.pop(key, (None, 0))[1]
+                self._kept[key] = (value, size)
+            while self.bytes > self.most_bytes and len(self._kept) > 1:
+                self.bytes -= self._kept.popitem(last=False)[1][1]
 
 
 def size_of(value: Any) -> int:

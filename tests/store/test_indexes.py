@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagerag._halves import widened
 from pagerag.store import MemoryCorpus, SqliteCorpus, Unit, open_store
 from pagerag.store.bm25 import BM25, PostingList, idf, length_norms, rank_lists
 from pagerag.store.vectors import BLOCK, VectorIndex, sign_bits
@@ -161,3 +162,10 @@ def test_ranking_posting_lists_is_ranking_all_texts(texts: list[list[str]], quer
     scores = index.scores(" ".join(query))
     for hit in got:
         assert hit.score == pytest.approx(float(scores[hit.row]), rel=1e-5)
+
+
+def test_every_half_is_widened_exactly() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)]
+    assert (widened(finite).view(np.uint32) == finite.astype(np.float32).view(np.uint32)).all()
+    assert widened(finite.reshape(-1, 2).T).shape == (2, len(finite) // 2)

@@ -10,7 +10,7 @@ import pytest
 
 import pagerag.places
 import pagerag.promotion.sentence_arrays
-from pagerag._remember import Remembered, remember, size_of
+from pagerag._remember import Recent, Remembered, remember, size_of
 from pagerag.text import codes, entities, gazetteer, keys, names, questions, terms
 
 
@@ -103,3 +103,16 @@ def test_sizes_count_what_is_inside():
     assert size_of({text: [text]}) > 2000
     assert size_of(np.zeros(1000)) > 8000
     assert size_of(questions.read_question("Who wrote " + "Faust " * 100)) > 600
+
+
+def test_recent_lets_go_of_what_was_used_longest_ago():
+    recent = Recent[str, int](100)
+    recent.put([("a", 1, 40), ("b", 2, 40)])
+    assert recent.get(["a"]) == {"a": 1}  # used now: "b" is the oldest
+    recent.put([("c", 3, 40)])
+    assert recent.get("abc") == {"a": 1, "c": 3}
+    assert recent.bytes == 80
+    recent.put([("a", 4, 10)])
+    assert (recent.get("a"), recent.bytes) == ({"a": 4}, 50)
+    recent.put([("large", 5, 1_000)])
+    assert (recent.get(["a", "c", "large"]), len(recent)) == ({"large": 5}, 1)

@@ -345,7 +345,7 @@ class _Run:
         for record in records:
             self._acknowledged(record)
         # Rarer as the store grows: each time costs about as much as the store is large.
-        if self.since_optimised >= max(_OPTIMISE_EVERY, len(self.store) // 2):
+        if self.since_optimised >= _OPTIMISE_EVERY and 2 * self.since_optimised >= len(self.store):
             with self.watch.stage("optimise"):
                 self.store.optimize(final=False)
             self.since_optimised = 0

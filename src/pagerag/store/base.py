@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.analyses import AnalysisCache
+from pagerag.store.recent import AnalysisCache
 from pagerag.text.keys import key_number, title_key
 from pagerag.text.terms import encoded_text
 from pagerag.units import Analysis, Candidate, FileRecord, Hit, Unit

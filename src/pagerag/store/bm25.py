@@ -88,29 +88,36 @@ def rank_lists(lists: Sequence[PostingList], norms: NDArray[np.float64], k: int)
     left = sum(one.weight for one in ordered) * (K1 + 1)
     total = np.zeros(len(norms), dtype=np.float64)
     held: NDArray[np.intp] | None = None
+    # The places that have a score: to look for them in ``total`` would take time with the corpus's size.
+    seen: list[NDArray[np.integer]] = []
     for one in ordered:
         left -= one.weight * (K1 + 1)
         if held is None:
-            total[one.places] += one.gains(norms)
-            held = _settled(total, left, k)
+            before = total[one.places]
+            seen.append(one.places[before == 0])
+            total[one.places] = before + one.gains(norms)
+            held = _settled(total, seen, left, k)
             continue
         at = np.minimum(np.searchsorted(one.places, held), len(one.places) - 1)
         there = one.places[at] == held
         total[held[there]] += one.gains(norms, at[there])
         held = _still(total, held, left, k)
     if held is None:
-        held = np.flatnonzero(total)
+        held = np.sort(np.concatenate(seen))
     scores = total[held].astype(np.float32)
     return [Hit(int(held[place]), float(scores[place])) for place in best(scores, k)]
 
 
-def _settled(total: NDArray[np.float64], left: float, k: int) -> NDArray[np.intp] | None:
-    """Return the places that can still be among the best, or None while a new place can come in."""
-    held = np.flatnonzero(total)
-    if len(held) < k:
+def _settled(
+    total: NDArray[np.float64], seen: Sequence[NDArray[np.integer]], left: float, k: int
+) -> NDArray[np.intp] | None:
+    """Return the places that can still be among the best, ascending; None while a new place can come in."""
+    if sum(map(len, seen)) < k:
         return None
-    floor = np.partition(total[held], len(held) - k)[len(held) - k]
-    return held[total[held] + left + _SLACK >= floor] if floor > left + _SLACK else None
+    held = np.concatenate(seen)
+    scores = total[held]
+    floor = np.partition(scores, len(held) - k)[len(held) - k]
+    return np.sort(held[scores + left + _SLACK >= floor]) if floor > left + _SLACK else None
 
 
 def _still(total: NDArray[np.float64], held: NDArray[np.intp], left: float, k: int) -> NDArray[np.intp]:

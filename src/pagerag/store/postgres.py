@@ -28,8 +28,8 @@ from pagerag.store.bm25 import counted
 from pagerag.store.postgres_database import Database, Half, Lent
 from pagerag.store.postgres_schema import JOIN_RUNS, LONGEST, MIGRATIONS, SCHEMA_VERSION
 from pagerag.store.postgres_snapshot import STATE, PostgresSnapshot, ShardState, at_once, escaped, unescaped
+from pagerag.store.recent import UnitCache
 from pagerag.store.schema import id_number, pack_unit
-from pagerag.store.sqlite_snapshot import UnitCache
 from pagerag.text.keys import key_number, name_numbers, word_number
 from pagerag.text.terms import encoded_text
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit

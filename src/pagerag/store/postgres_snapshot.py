@@ -15,8 +15,8 @@ from pagerag.errors import StoreError
 from pagerag.store.base import check_points
 from pagerag.store.bm25 import query_terms
 from pagerag.store.postgres_database import Database, Lent, from_half
+from pagerag.store.recent import UnitCache
 from pagerag.store.schema import id_number, unpack_unit
-from pagerag.store.sqlite_snapshot import UnitCache
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
 

@@ -24,8 +24,9 @@ from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.base import CorpusBase, files_by_type
 from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
+from pagerag.store.recent import UnitCache
 from pagerag.store.schema import APPLICATION, SCHEMA_VERSION, TABLES, Identity, id_number, pack_unit
-from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State, UnitCache
+from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State
 from pagerag.store.sqlite_verify import problems_of
 from pagerag.store.sqlite_write import (
     insert,

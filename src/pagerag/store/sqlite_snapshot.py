@@ -6,8 +6,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,48 +16,22 @@ from numpy.typing import NDArray
 from pagerag.store.base import SnapshotBase, check_points
 from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
 from pagerag.store.problems import reading
+from pagerag.store.recent import UnitCache
 from pagerag.store.schema import Identity, unpack_unit
 from pagerag.store.vectors import SIGN_BYTES, VectorIndex
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
 
-__all__ = ["SqliteSnapshot", "State", "UnitCache", "read_postings", "split_postings"]
+__all__ = ["SqliteSnapshot", "State", "read_postings", "split_postings"]
 
 EXACT_BELOW = 20_000
 """From this many rows on, dense search looks at signs first; below, every vector is compared."""
 
 _AT_ONCE = 400  # half the parameters of one statement; SQLite allows 999 of old
-_UNITS_KEPT = 1024
 
 _UNITS = (
     "SELECT u.row, u.body, d.source, d.path, d.digest FROM units u JOIN documents d ON d.number = u.document "
 )
-
-
-class UnitCache:
-    """Units that were read lately, by epoch and row: a row's content never changes. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._units: OrderedDict[tuple[int, int], Unit] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, epoch: int, rows: Iterable[int]) -> dict[int, Unit]:
-        """Return those of these rows that are kept."""
-        found: dict[int, Unit] = {}
-        with self._lock:
-            for row in rows:
-                unit = self._units.get((epoch, row))
-                if unit is not None:
-                    found[row] = unit
-                    self._units.move_to_end((epoch, row))
-        return found
-
-    def put(self, epoch: int, units: dict[int, Unit]) -> None:
-        """Keep these, and let go of the oldest."""
-        with self._lock:
-            self._units.update({(epoch, row): unit for row, unit in units.items()})
-            while len(self._units) > _UNITS_KEPT:
-                self._units.popitem(last=False)
 
 
 class State:

@@ -9,13 +9,16 @@ ms of processor time with a recall of .993, comparing all of them 10.7 ms and fo
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._halves import widened
 from pagerag.store.ranking import best
 from pagerag.units import Hit
 
@@ -77,7 +80,7 @@ class VectorIndex:
         rows = len(live)
         if rows < exact_below:
             whole = np.concatenate(blocks) if blocks else np.empty((0, dimension), np.float16)
-            return cls(dimension, tuple(blocks), None, live, whole.astype(np.float32))
+            return cls(dimension, tuple(blocks), None, live, widened(whole))
         words = np.empty((_BITS // 64, rows), dtype=np.uint64)
         first = 0
         for block in signs:
@@ -89,12 +92,14 @@ class VectorIndex:
         """Return the vectors of some rows."""
         if self.matrix is not None:
             return self.matrix[rows]
-        found = np.empty((len(rows), self.dimension), dtype=np.float32)
-        number = rows // BLOCK
-        for block in sorted(set(number.tolist())):
-            here = number == block
-            found[here] = self.blocks[block][rows[here] - block * BLOCK]
-        return found
+        found = np.empty((len(rows), self.dimension), dtype=np.float16)
+        order = np.argsort(rows, kind="stable")
+        number, place = np.divmod(rows[order], BLOCK)
+        edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(rows)]
+        for start, end in pairwise(edges):
+            if end > start:
+                found[order[start:end]] = self.blocks[number[start]][place[start:end]]
+        return widened(found)
 
     def nearest(self, points: NDArray[np.float32], k: int) -> list[list[Hit]]:
         """Return for each point the ``k`` live rows with the highest inner product, ties by row."""
@@ -114,7 +119,7 @@ class VectorIndex:
 
     def _scores(self, rows: NDArray[np.intp] | None, point: NDArray[np.float32]) -> NDArray[np.float32]:
         if rows is None:
-            parts = [block.astype(np.float32) @ point for block in self.blocks]
+            parts = [widened(block) @ point for block in self.blocks]
             return np.concatenate(parts) if parts else np.empty(0, np.float32)
         return self.of(rows) @ point
 
@@ -129,8 +134,16 @@ class VectorIndex:
         for theirs, word in zip(signs, mine, strict=False):
             apart += _ones(theirs ^ word)
         apart[~self.live] = _FARTHEST
-        near = np.flatnonzero(apart <= np.partition(apart, left)[left])
+        near = np.flatnonzero(apart <= _cut(apart, left))
         return near[self.live[near]]
+
+
+def _cut(apart: NDArray[np.uint16], left: int) -> int:
+    """Return the distance that more than ``left`` rows do not exceed, and no smaller one.
+
+    Counting for ten distances takes a sixth of the time of ``np.partition``.
+    """
+    return bisect_left(range(_BITS + 2), left + 1, key=lambda most: int(np.count_nonzero(apart <= most)))
 
 
 def _ones(words: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._extras import need
+from pagerag._halves import widened
 from pagerag.errors import MissingExtraError, StoreError
 from pagerag.retrieve.encoders._text import encodable
 
@@ -73,7 +74,7 @@ class WordLlama:
             for place, tokens in enumerate(encoded, start):
                 if tokens.ids:
                     ids = np.minimum(tokens.ids, len(self._vectors) - 1)
-                    vectors = self._vectors[ids].astype(np.float32)
+                    vectors = widened(self._vectors[ids])
                     rows[place] = vectors.sum(axis=0, dtype=np.float32) / np.float32(len(ids))
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows /= np.where(lengths > 0, lengths, 1)

@@ -1,0 +1,99 @@
+"""Keep units that were read lately, and their analyses, so that neither is read from the store again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pagerag._remember import Recent
+from pagerag.errors import FormatError
+from pagerag.store.places import SENTENCE_MARK
+from pagerag.units import Analysis, Candidate, Unit
+
+__all__ = ["AnalysisCache", "UnitCache"]
+
+_MOST_BYTES = 16 << 20  # of each cache: some thousand passages
+_ENTRY = 1000  # bytes of a unit without its text, its analysis and its vector
+_DECODED = 8  # bytes of an analysis in memory for each byte of its stored form
+
+
+class UnitCache:
+    """Units that were read lately, by epoch and row: a row's content never changes. Thread-safe."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._recent = Recent[tuple[int, int], Unit](most_bytes)
+
+    def get(self, epoch: int, rows: Iterable[int]) -> dict[int, Unit]:
+        """Return those of these rows that are kept."""
+        return {row: unit for (_, row), unit in self._recent.get((epoch, row) for row in rows).items()}
+
+    def put(self, epoch: int, units: Mapping[int, Unit]) -> None:
+        """Keep these, and let go of the oldest."""
+        self._recent.put(((epoch, row), unit, _size(unit)) for row, unit in units.items())
+
+
+def _size(unit: Unit) -> int:
+    """Return about how many bytes a unit takes."""
+    vector = 0 if unit.vector is None else unit.vector.nbytes
+    return _ENTRY + 2 * len(unit.text) + len(unit.analysis or b"") + vector
+
+
+class AnalysisCache:
+    """Texts and analyses of units that were asked for lately, by id. Thread-safe."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._recent = Recent[str, tuple[str, Analysis | None]](most_bytes)
+
+    def of(
+        self, candidates: Sequence[Candidate], fetch: Callable[[Sequence[str]], Mapping[str, Unit]]
+    ) -> list[Analysis | None]:
+        """Return one analysis for each candidate; ``fetch`` brings the units that are not remembered."""
+        owners = [str(c.metadata.get("passage", c.id)) for c in candidates]
+        known = self._recent.get(owners)
+        missing = [owner for owner in dict.fromkeys(owners) if owner not in known]
+        if missing:
+            units = fetch(missing)
+            fresh = {name: (unit.text, _decoded(unit.analysis)) for name, unit in units.items()}
+            known |= fresh
+            self._recent.put(
+                (name, entry, 2 * len(entry[0]) + _ENTRY + _DECODED * len(units[name].analysis or b""))
+                for name, entry in fresh.items()
+            )
+        entries = [known.get(owner, ("", None)) for owner in owners]
+        return [_of(*given) for given in zip(candidates, owners, entries, strict=True)]
+
+
+def _decoded(stored: bytes | None) -> Analysis | None:
+    try:
+        return Analysis.from_bytes(stored) if stored else None
+    except FormatError:
+        # Another version, or damage: promotion reads the text itself, which is slower and right. ``stats``
+        # and ``verify`` say so, and indexing again renews it.
+        return None
+
+
+def _of(candidate: Candidate, owner: str, entry: tuple[str, Analysis | None]) -> Analysis | None:
+    """Return the analysis of a passage, or of one of its sentences, if it fits the candidate's text."""
+    text, analysis = entry
+    if analysis is not None and candidate.id != owner:
+        return _sentence(analysis, text, candidate)
+    return analysis if text == candidate.text else None
+
+
+def _sentence(analysis: Analysis, text: str, candidate: Candidate) -> Analysis | None:
+    """Return the part of a passage's analysis that belongs to one of its sentences."""
+    _, _, number = candidate.id.rpartition(SENTENCE_MARK)
+    row = int(number) if number.isdigit() else -1
+    if not 0 <= row < len(analysis):
+        return None
+    start, end = analysis.spans[row]
+    if text[start:end] != candidate.text:
+        return None
+    return Analysis(
+        spans=((0, end - start),),
+        tokens=(analysis.tokens[row],),
+        entities=(analysis.entities[row],),
+        surfaces=(analysis.surfaces[row],),
+        relations=(analysis.relations[row],),
+        flags=(analysis.flags[row],),
+        whole=True,
+    )
