@@ -138,9 +138,9 @@ $(VENV)-flashrag/.done: pyproject.toml | $(BIN)/uv
 	@touch $@
 
 test-backends: $(VENV)-hipporag/.done $(VENV)-gfmrag/.done $(VENV)-flashrag/.done ## HippoRAG, GFM-RAG, FlashRAG and txtai, in environments of their own
-	$(VENV)-hipporag/bin/python -m pytest -m backends tests/systems
-	$(VENV)-gfmrag/bin/python -m pytest -m backends tests/systems
-	$(VENV)-flashrag/bin/python -m pytest -m backends tests/plugins
+	$(VENV)-hipporag/bin/python -m pytest -W default -m backends tests/systems
+	$(VENV)-gfmrag/bin/python -m pytest -W default -m backends tests/systems
+	$(VENV)-flashrag/bin/python -m pytest -W default -m backends tests/plugins
 
 bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the same run
 	$(BIN)/python -m pagerag_lab.benchmarks.promote --data $(DATA)

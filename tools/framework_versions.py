@@ -90,7 +90,7 @@ def try_version(framework: Framework, dist: str, resolution: str) -> tuple[str, 
         shared = ("test_contract.py", "test_recipes.py")
         tests = [f"tests/plugins/{name}" for name in (*framework.tests, *shared)]
         done = subprocess.run(
-            [python, "-m", "pytest", "-rf", *tests, "-k", _only(framework)],
+            [python, "-m", "pytest", "-W", "default", "-rf", *tests, "-k", _only(framework)],
             cwd=ROOT,
             capture_output=True,
             text=True,

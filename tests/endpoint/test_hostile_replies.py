@@ -212,6 +212,7 @@ def test_a_forgotten_reader_leaves_no_thread_behind():
         return [thread for thread in threading.enumerate() if thread.name == "pagerag-endpoint"]
 
     before = len(threads())
+    loops = []
     for _ in range(5):
         loop = LoopThread()
 
@@ -219,12 +220,14 @@ def test_a_forgotten_reader_leaves_no_thread_behind():
             return 1
 
         assert loop.run(nothing()) == 1
+        loops.append(loop._loop)
     del loop
     gc.collect()
     until = time.monotonic() + 5
     while len(threads()) > before and time.monotonic() < until:
         time.sleep(0.01)
     assert len(threads()) <= before
+    assert all(one.is_closed() for one in loops)
 
 
 def test_redaction_by_itself():

@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["LoopThread"]
@@ -57,8 +58,6 @@ class LoopThread:
         if loop is not None and thread is not None and own and thread.is_alive():
             asyncio.run_coroutine_threadsafe(_cancel_all(), loop)
             thread.join(timeout=5)
-            if not loop.is_running():
-                loop.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -66,11 +65,19 @@ class LoopThread:
                 self._loop = asyncio.new_event_loop()
                 self._process = os.getpid()
                 self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="pagerag-endpoint", daemon=True
+                    target=_serve, args=(self._loop,), name="pagerag-endpoint", daemon=True
                 )
                 self._thread.start()
                 weakref.finalize(self, _stop, self._loop, self._process).atexit = False
             return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped, and close it: its own sockets go with it."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 async def _cancel_all() -> None:
@@ -84,5 +91,6 @@ async def _cancel_all() -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, process: int) -> None:
-    if process == os.getpid() and not loop.is_closed():
-        loop.call_soon_threadsafe(loop.stop)
+    if process == os.getpid():
+        with suppress(RuntimeError):  # it is closed already
+            loop.call_soon_threadsafe(loop.stop)
