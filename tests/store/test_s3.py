@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -153,3 +155,25 @@ def test_stores_that_cannot_be_are_refused(server, url, monkeypatch):
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(StoreError, match="cannot be reached"):
         open_store(url)
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pagerag.store.s3_bucket._SILENT_SECONDS", 0.2)
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    taken.append(server.accept()[0])
+
+        threading.Thread(target=accept, daemon=True).start()
+        with pytest.raises(StoreError, match=r"s3://bucket/a failed: .* said nothing for 0.2 s, 3 times"):
+            open_store("s3://bucket/a")
+        server.shutdown(socket.SHUT_RDWR)
+    assert len(taken) == 3
+    for connection in taken:
+        connection.close()

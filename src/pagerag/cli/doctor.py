@@ -108,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {paint(mark, colour)} {finding.name:18} {finding.detail}")
         if finding.remedy:
             print(f"      {paint('→ ' + finding.remedy, 'cyan')}")
+        sys.stdout.flush()  # into a pipe as well: the next thing may take long to answer
     broken = [finding for finding in findings if finding.status == "broken"]
     if args.json:
         print_json({"healthy": not broken, "findings": [finding.to_dict() for finding in findings]})

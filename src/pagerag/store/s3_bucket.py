@@ -17,6 +17,9 @@ from pagerag.errors import InputError, StoreError
 
 __all__ = ["Bucket", "Lost", "Missing", "Stored"]
 
+_CONNECT_SECONDS = 5
+_SILENT_SECONDS = 15.0  # without a byte, and then the request is made again ...
+_ATTEMPTS = 3  # so that a server that never answers is given up after three quarters of a minute
 _MISSING = {"NoSuchKey", "404", "NotFound"}
 _LOST = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 _REMEDIES = {
@@ -63,9 +66,9 @@ class Bucket:
         self.location = f"s3://{self.name}/{self.prefix}".rstrip("/")
         boto3 = need("boto3", "boto3", "s3", "for s3:// stores")
         config = need("botocore.config", "boto3", "s3").Config(
-            connect_timeout=5,
-            read_timeout=60,
-            retries={"mode": "standard", "total_max_attempts": 4},
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_SILENT_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
             # An old server may not know the new check sums; ours are in the manifest.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
@@ -149,6 +152,12 @@ class Bucket:
             raise StoreError(
                 f"{doing} the store {self.location} failed: there are no credentials; set AWS_PROFILE, or "
                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            ) from problem
+        except self._errors.ReadTimeoutError as problem:
+            raise StoreError(
+                f"{doing} the store {self.location} failed: the server took the request and said nothing for "
+                f"{_SILENT_SECONDS:g} s, {_ATTEMPTS} times; check that AWS_ENDPOINT_URL_S3 names an S3 server. "
+                f"{_SAFE}"
             ) from problem
         except (self._errors.BotoCoreError, self._errors.HTTPClientError, OSError) as problem:
             raise StoreError(
