@@ -156,7 +156,7 @@ class Bucket:
         except self._errors.ReadTimeoutError as problem:
             raise StoreError(
                 f"{doing} the store {self.location} failed: the server took the request and said nothing for "
-                f"{_SILENT_SECONDS:g} s, {_ATTEMPTS} times; check that AWS_ENDPOINT_URL_S3 names an S3 server. "
+                f"{_SILENT_SECONDS:g} s, {_ATTEMPTS} times; check that AWS_ENDPOINT_URL_S3 is an S3 server. "
                 f"{_SAFE}"
             ) from problem
         except (self._errors.BotoCoreError, self._errors.HTTPClientError, OSError) as problem:
