@@ -114,3 +114,15 @@ def test_commands(text: str) -> None:
 )
 def test_no_commands(text: str) -> None:
     assert not is_command(text)
+
+
+@pytest.mark.parametrize("room", ["promotion", "text"])
+def test_each_module_of_the_heart_has_tests_of_its_own(room: str) -> None:
+    trees = [tree for folder in (room, "properties") for _, tree in modules(ROOT / "tests" / folder)]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    named = {f"{node.module}.{one.name}" for node in imports for one in node.names}
+    named |= {node.module for node in imports if node.module}
+    # words; what Promoter.evidence returns; Promoter and split_sentences, imported from their rooms
+    others = {"__init__", "lexicon", "reading", "promoter", "sentences"}
+    missing = {file.stem for file, _ in modules(PRODUCT / room)} - others
+    assert not {name for name in missing if f"pagerag.{room}.{name}" not in named}
