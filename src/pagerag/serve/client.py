@@ -20,7 +20,7 @@ Strategy = Literal["learned", "formula"]
 T = TypeVar("T")
 
 
-class PromoteOptions(TypedDict, total=False):
+class PoolOptions(TypedDict, total=False):
     """How a pool is promoted, beside ``k`` and ``mode``."""
 
     strategy: Strategy
@@ -286,7 +286,7 @@ class Client(_Connection):
         candidates: Texts,
         k: int | None = None,
         mode: Mode | None = None,
-        **options: Unpack[PromoteOptions],
+        **options: Unpack[PoolOptions],
     ) -> Promoted:
         """Promote a pool."""
         return self._send(_promote(question, candidates, k, mode, options))
@@ -351,7 +351,7 @@ class AsyncClient(_Connection):
         candidates: Texts,
         k: int | None = None,
         mode: Mode | None = None,
-        **options: Unpack[PromoteOptions],
+        **options: Unpack[PoolOptions],
     ) -> Promoted:
         """Promote a pool."""
         return await self._send(_promote(question, candidates, k, mode, options))
