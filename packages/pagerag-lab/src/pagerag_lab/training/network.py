@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
 
-__all__ = ["KINDS", "Network", "load_base"]
+__all__ = ["KINDS", "Network", "in_few_bytes", "load_base", "whole"]
 
 KINDS = ("span", "yes", "no", "none")
 WORDS = "embeddings.word_embeddings.weight"
@@ -206,6 +206,31 @@ def _some_real(where: Tensor, there: Tensor, first: Tensor, behind: int) -> Tens
     return torch.where(there, where + first, spread)
 
 
+def in_few_bytes(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return parameters for a long way: matrices as int8 with a scale for each row, the rest as float16."""
+    found = {}
+    for name, value in state.items():
+        if value.ndim == 2:
+            scale = value.float().abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
+            found[f"{name}.int8"] = (value.float() / scale).round().to(torch.int8)
+            found[f"{name}.scale"] = scale
+        else:
+            found[name] = value.half().contiguous()
+    return found
+
+
+def whole(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the float32 parameters of a file, whether they came in few bytes or not."""
+    found = {}
+    for name, value in state.items():
+        if name.endswith(".int8"):
+            plain = name.removesuffix(".int8")
+            found[plain] = value.float() * state[f"{plain}.scale"]
+        elif f"{name.removesuffix('.scale')}.int8" not in state:
+            found[name] = value.float()
+    return found
+
+
 def load_base(
     path: Path,
     *,
@@ -222,11 +247,11 @@ def load_base(
     Repeating the position rows keeps each local pattern of attention valid beyond the base's 512.
     The marker starts as a copy of [SEP]; an unused row was never trained.
     """
-    raw: dict[str, Tensor] = {k.removeprefix("bert."): v.float() for k, v in load_file(path).items()}
+    raw = {k.removeprefix("bert."): v for k, v in whole(load_file(path)).items()}
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
     network = Network(layers=count, dropout=dropout, frame=frame, local=local, marked=marked)
     state: dict[str, Any] = network.state_dict()
-    words = raw[WORDS].clone() if WORDS in raw else raw[f"{WORDS}.int8"] * raw[f"{WORDS}.scale"]
+    words = raw[WORDS].clone()
     words[MARKER] = words[SEP]
     places = raw["embeddings.position_embeddings.weight"]
     state["words.weight"] = words

@@ -20,6 +20,7 @@ import pagerag_lab
 from pagerag_lab.training.base import small
 from pagerag_lab.training.common import base_folder, log, setting
 from pagerag_lab.training.corpus import build
+from pagerag_lab.training.network import in_few_bytes
 
 __all__ = ["main"]
 
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--base", type=Path)
+    parser.add_argument("--start", type=Path, help="weights to go on from, in place of pretraining")
     parser.add_argument("--cache", type=Path, default=Path("runs/training/cache"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=8.3, help="time for the training")
@@ -59,6 +61,8 @@ def main() -> None:
     shutil.copyfile(newest, options.out / "corpus.xz")
     state = small(load_file(base / "model.safetensors"), chosen.plan.layers)
     save_file(state, options.out / "base/model.safetensors")
+    if options.start is not None:
+        save_file(in_few_bytes(load_file(options.start)), options.out / "start.safetensors")
     shutil.copyfile(base / "tokenizer.json", options.out / "base/tokenizer.json")
     shutil.copyfile(options.config, options.out / f"{options.model}.toml")
     shutil.rmtree(options.out / "code", ignore_errors=True)
@@ -66,8 +70,9 @@ def main() -> None:
     shutil.copytree(Path(pagerag.__file__).parent, options.out / "code/pagerag", ignore=skipped)
     lab = Path(pagerag_lab.__file__).parent
     shutil.copytree(lab, options.out / "code/pagerag_lab", ignore=skipped)
+    start = "--start start.safetensors " if options.start is not None else ""
     train = [
-        f'together --corpus corpus.xz --minutes "${{MINUTES:-{options.minutes}}}" $MORE',
+        f'together --corpus corpus.xz --minutes "${{MINUTES:-{options.minutes}}}" {start}$MORE',
         'together --pack "$1"',
     ]
     if options.model == "reader":

@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs")
     parser.add_argument("--minutes", type=float, default=8.5, help="time for everything")
+    parser.add_argument("--start", type=Path, help="weights to go on from, in place of pretraining")
     parser.add_argument("--packers", type=int, default=10, help="processes that pack examples for all runs")
     parser.add_argument("--pack", type=Path)
     parser.add_argument("--folds", action="store_true")
@@ -81,7 +82,9 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
     began = time.time()
     until = began + 60 * options.minutes - CLOSING
     held = range(chosen.folds) if options.model == "support" else [0]
-    stages = [["pretrain"]]
+    if options.start is not None:
+        shutil.copyfile(options.start, folder / "pretrain.safetensors")
+    stages = [] if options.start is not None else [["pretrain"]]
     for fold in held:
         stages += [[f"fold{fold}-{seed}"] for seed in chosen.fold_seeds]
         stages[-1].append(f"fold{fold}")
