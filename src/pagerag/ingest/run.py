@@ -106,7 +106,7 @@ class _Run:
         self.units: list[Unit] = []
         self.stale: list[str] = []
         self.records: list[FileRecord] = []
-        self.flushed = time.monotonic()
+        self.begun = time.monotonic()  # when the batch got its first units
         self.since_optimised = 0
         self.done_bytes = self.total_bytes = 0
 
@@ -288,6 +288,8 @@ class _Run:
             taken.kept.discard(source)
             taken.documents -= 1
             return
+        if not self.units:
+            self.begun = time.monotonic()  # workers that were slow to start make no batch late
         self.units += units
         taken.count += len(units)
         self.stored[source] = StoredDocument(own, path, len(units))
@@ -324,7 +326,7 @@ class _Run:
                 yield item
 
     def _flush_if_due(self) -> None:
-        late = time.monotonic() - self.flushed >= self.settings.batch_seconds
+        late = time.monotonic() - self.begun >= self.settings.batch_seconds
         if len(self.units) >= self.settings.batch_units or (late and (self.units or self.records)):
             self._flush()
 
@@ -341,7 +343,7 @@ class _Run:
         self.report.units += len(units)
         self.report.documents += sum(record.documents for record in records)
         self.since_optimised += len(units) + len(stale)
-        self.flushed = time.monotonic()
+        self.begun = time.monotonic()
         for record in records:
             self._acknowledged(record)
         # Rarer as the store grows: each time costs about as much as the store is large.
