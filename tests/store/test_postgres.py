@@ -301,7 +301,7 @@ def test_an_idle_connection_that_broke_is_replaced(
 def test_the_index_of_many_vectors_keeps_its_neighbours(
     url: str, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "EXACT_BELOW", 2000)
+    monkeypatch.setattr("pagerag.store.postgres_write.EXACT_BELOW", 2000)
     units = random_units(2500)
     exact = MemoryCorpus((), encoder)
     exact.upsert(units)

@@ -19,31 +19,24 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.base import CorpusBase, files_by_type
-from pagerag.store.bm25 import counted
-from pagerag.store.postgres_database import Database, Half, Lent
-from pagerag.store.postgres_schema import JOIN_RUNS, LONGEST, MIGRATIONS, SCHEMA_VERSION
+from pagerag.store.postgres_database import Database, Lent
+from pagerag.store.postgres_schema import JOIN_RUNS, MIGRATIONS, SCHEMA_VERSION, migrated, stored_version
 from pagerag.store.postgres_snapshot import STATE, PostgresSnapshot, ShardState, at_once, escaped, unescaped
+from pagerag.store.postgres_write import ROWS_OF_SOURCES, Batch, build_index, next_version
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import id_number, pack_unit
-from pagerag.text.keys import key_number, name_numbers, word_number
-from pagerag.text.terms import encoded_text
+from pagerag.store.schema import id_number
+from pagerag.text.keys import word_number
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
 __all__ = ["PostgresCorpus", "addresses", "exists", "migrate"]
 
 T = TypeVar("T")
 
-EXACT_BELOW = 5_000
-"""From this many units on, ``optimize`` builds the HNSW index; below, every vector is compared."""
-
 _BETWEEN = re.compile(r"(?<![\s,])[\s,]++(?=postgres(?:ql)?://)")
 _IDENTITY = "SELECT schema, encoder, dimension, analysis, identity, shard, shards FROM corpus"
-_MIGRATION_LOCK = 0x50524147  # an advisory lock's number: one migrates at a time
 
 
 def addresses(location: str) -> list[str]:
@@ -55,7 +48,7 @@ def exists(location: str) -> bool:
     """Return whether any of the databases holds a corpus."""
     databases = [Database(one) for one in addresses(location)]
     try:
-        return any(one.look(partial(_version, schema=one.address.schema)) for one in databases)
+        return any(one.look(partial(stored_version, schema=one.address.schema)) for one in databases)
     finally:
         for one in databases:
             one.close()
@@ -66,7 +59,7 @@ def migrate(location: str) -> None:
     for address in addresses(location):
         database = Database(address)
         try:
-            database.write("migrating", partial(_migrated, schema=database.address.schema))
+            database.write("migrating", partial(migrated, schema=database.address.schema))
         finally:
             database.close()
 
@@ -121,7 +114,7 @@ class PostgresCorpus(CorpusBase):
         schema = database.address.schema
 
         def work(connection: Any) -> None:
-            if _migrated(connection, schema):
+            if migrated(connection, schema):
                 return
             self._check_server(database, connection)
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
@@ -162,7 +155,7 @@ class PostgresCorpus(CorpusBase):
     def _identified(self, place: int, database: Database) -> tuple[Any, ...]:
         """Return what a database says it is; another schema version, and another place, are refused."""
         schema = database.address.schema
-        version = database.look(partial(_version, schema=schema))
+        version = database.look(partial(stored_version, schema=schema))
         if version == 0:
             raise StoreError(
                 f"there is no store at {database.shown}; make one with: "
@@ -274,8 +267,8 @@ class PostgresCorpus(CorpusBase):
         if not replaced:
             return 0
         ids = [id_number(unit.id) for unit in ready]
-        batches: list[_Batch] = [
-            _Batch(
+        batches: list[Batch] = [
+            Batch(
                 [unit for unit in ready if self._shard(unit.source) == place],
                 [source for source in replaced if self._shard(source) == place],
                 ids,
@@ -304,11 +297,11 @@ class PostgresCorpus(CorpusBase):
             mine = [escaped(source) for source in gone if self._shard(source) == place]
 
             def work(connection: Any) -> tuple[int, int]:
-                there = connection.execute(_ROWS_OF_SOURCES, (mine,)).fetchone() if mine else None
+                there = connection.execute(ROWS_OF_SOURCES, (mine,)).fetchone() if mine else None
                 if there is None:
                     return 0, 0
-                version = _next_version(connection)[0]
-                numbers = [row[0] for row in connection.execute(_ROWS_OF_SOURCES, (mine,))]
+                version = next_version(connection)[0]
+                numbers = [row[0] for row in connection.execute(ROWS_OF_SOURCES, (mine,))]
                 count = connection.execute("SELECT remove_units(%s::int4[])", (numbers,)).fetchone()[0]
                 connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (mine,))
                 return version, count
@@ -325,7 +318,7 @@ class PostgresCorpus(CorpusBase):
             paths = [escaped(path) for path in gone if self._shard(path) == place]
 
             def work(connection: Any) -> int:
-                version = _next_version(connection)[0]
+                version = next_version(connection)[0]
                 connection.execute("DELETE FROM files WHERE path = ANY (%s)", (paths,))
                 if mine:
                     connection.cursor().executemany(
@@ -371,7 +364,7 @@ class PostgresCorpus(CorpusBase):
         def work(_: int, database: Database) -> None:
             database.write("optimising", join)
             if final:
-                database.write("optimising", _build_index, atomic=False)
+                database.write("optimising", build_index, atomic=False)
 
         self._everywhere(work)
 
@@ -422,179 +415,3 @@ class PostgresCorpus(CorpusBase):
             database.close()
         if self._executor is not None:
             self._executor.shutdown(wait=False)
-
-
-_ROWS_OF_SOURCES = (
-    "SELECT u.unit FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ANY (%s)"
-)
-
-
-def _version(connection: Any, schema: str) -> int:
-    """Return the schema version of the corpus in this schema; 0 where there is none."""
-    # Not to_regclass: it may tell what was so before this transaction waited for a lock.
-    there = connection.execute(
-        "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = %s AND c.relname = 'corpus'",
-        (schema,),
-    ).fetchone()
-    if there is None:
-        return 0
-    row = connection.execute(f"SELECT schema FROM {schema}.corpus").fetchone()  # noqa: S608
-    return int(row[0]) if row else 0
-
-
-def _migrated(connection: Any, schema: str) -> bool:
-    """Bring a corpus up to date; return whether there is one. One caller at a time."""
-    if _version(connection, schema) >= SCHEMA_VERSION:
-        return True
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-    version = _version(connection, schema)
-    if 0 < version < SCHEMA_VERSION:
-        for step in MIGRATIONS[version:]:
-            connection.execute(step)
-        connection.execute("UPDATE corpus SET schema = %s", (SCHEMA_VERSION,))
-    return version > 0
-
-
-def _next_version(connection: Any) -> tuple[int, int]:
-    """Take the turn of writing; return the new version and the number of the next unit."""
-    row = connection.execute(
-        "UPDATE corpus SET version = version + 1 RETURNING version, next_unit"
-    ).fetchone()
-    return int(row[0]), int(row[1])
-
-
-def _build_index(connection: Any) -> None:
-    """Build the HNSW index where it is due, without keeping writers away; refresh the planner's statistics.
-
-    Only the owner of a table can. One build at a time; a build that was cut short is taken away first.
-    """
-    connection.execute("SET statement_timeout = 0")
-    try:
-        (owner,) = connection.execute(
-            "SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = 'vectors'::regclass"
-        ).fetchone()
-        if (
-            not owner
-            or not connection.execute("SELECT pg_try_advisory_lock(%s)", (_MIGRATION_LOCK + 1,)).fetchone()[0]
-        ):
-            return
-        try:
-            connection.execute("VACUUM (ANALYZE) units, documents, names, postings, vectors")
-            (live,) = connection.execute("SELECT live FROM corpus").fetchone()
-            row = connection.execute(
-                "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('vectors_near')"
-            ).fetchone()
-            if row is not None and not row[0]:
-                connection.execute("DROP INDEX CONCURRENTLY vectors_near")
-                row = None
-            if row is None and live >= EXACT_BELOW:
-                connection.execute("SET maintenance_work_mem = '512MB'")
-                connection.execute(
-                    "CREATE INDEX CONCURRENTLY vectors_near ON vectors USING hnsw (vector halfvec_ip_ops) "
-                    "WITH (m = 16, ef_construction = 100)"
-                )
-        finally:
-            connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK + 1,))
-    finally:
-        connection.close()  # with its settings
-
-
-class _Batch:
-    """What one upsert writes into one database; everything is computed before the transaction begins."""
-
-    def __init__(self, units: Sequence[Unit], sources: Sequence[str], ids: Sequence[int]) -> None:
-        self.units, self.ids = units, list(ids)
-        self.sources = [escaped(source) for source in sources]
-        self.packed = [pack_unit(unit) for unit in units]
-        self.terms = [
-            {key_number(term): count for term, count in counted(encoded_text(unit.title, unit.text)).items()}
-            for unit in units
-        ]
-        self.lengths = [min(sum(counts.values()), LONGEST) for counts in self.terms]
-
-    def write(self, connection: Any) -> int:
-        """Replace the units of the sources; return the version that this made."""
-        elsewhere = "SELECT unit FROM units WHERE id_number = ANY (%s)"
-        if not self.sources and not connection.execute(elsewhere, (self.ids,)).fetchone():
-            return 0
-        version, first = _next_version(connection)
-        rows = connection.execute(
-            f"{_ROWS_OF_SOURCES} UNION {elsewhere}", (self.sources, self.ids)
-        ).fetchall()
-        if rows:
-            connection.execute("SELECT remove_units(%s::int4[])", ([row[0] for row in rows],))
-        connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (self.sources,))
-        if self.units:
-            self._insert(connection, first)
-        return version
-
-    def _insert(self, connection: Any, first: int) -> None:
-        documents: dict[str, list[Any]] = {}
-        for unit in self.units:
-            document = documents.setdefault(unit.source, [unit.path, unit.digest, 0])
-            document[2] += 1
-        numbers = dict(
-            connection.execute(
-                "INSERT INTO documents (source, path, digest, units) SELECT * FROM unnest(%s::text[], "
-                "%s::text[], %s::text[], %s::int4[]) RETURNING source, number",
-                (
-                    [escaped(source) for source in documents],
-                    [escaped(path) for path, _, _ in documents.values()],
-                    [digest for _, digest, _ in documents.values()],
-                    [count for _, _, count in documents.values()],
-                ),
-            ).fetchall()
-        )
-        _copy(
-            connection,
-            "units (unit, document, id_number, length, terms, body)",
-            ("int4", "int4", "int8", "int4", "int8[]", "bytea"),
-            (
-                (first + place, numbers[escaped(unit.source)], id_number(unit.id), length, list(terms), body)
-                for place, (unit, length, terms, body) in enumerate(
-                    zip(self.units, self.lengths, self.terms, self.packed, strict=True)
-                )
-            ),
-        )
-        half = connection.execute("SELECT 'halfvec'::regtype::oid").fetchone()[0]
-        vectors = np.stack([np.asarray(unit.vector, dtype=np.float32) for unit in self.units])
-        _copy(
-            connection,
-            "vectors (unit, vector)",
-            ("int4", half),
-            ((first + place, Half(row)) for place, row in enumerate(vectors)),
-        )
-        _copy(
-            connection,
-            "names (number, exactness, position, unit)",
-            ("int8", "int4", "int4", "int4"),
-            (
-                (number, exactness, unit.position, first + place)
-                for place, unit in enumerate(self.units)
-                for exactness, number in enumerate(name_numbers(unit.title, unit.names))
-            ),
-        )
-        runs: dict[int, list[int]] = {}
-        for place, (terms, length) in enumerate(zip(self.terms, self.lengths, strict=True)):
-            base = (first + place) << 32 | length << 8
-            for term, count in terms.items():
-                runs.setdefault(term, []).append(base | count)
-        _copy(
-            connection,
-            "postings (term, first, last, entries)",
-            ("int8", "int4", "int4", "int8[]"),
-            ((term, runs[term][0] >> 32, runs[term][-1] >> 32, runs[term]) for term in sorted(runs)),
-        )
-        connection.execute(
-            "UPDATE corpus SET next_unit = %s, live = live + %s, length = length + %s, "
-            "pending = pending + %s",
-            (first + len(self.units), len(self.units), sum(self.lengths), len(self.units)),
-        )
-
-
-def _copy(connection: Any, table: str, types: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> None:
-    with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
-        copy.set_types(types)
-        for row in rows:
-            copy.write_row(row)

@@ -17,11 +17,22 @@ order of commits, runs of postings never overlap, and counters are exact.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pagerag.errors import InputError
 from pagerag.store.bm25 import K1, B
 
-__all__ = ["MIGRATIONS", "SCHEMA_VERSION", "check_name", "grants"]
+__all__ = [
+    "MIGRATIONS",
+    "MIGRATION_LOCK",
+    "SCHEMA_VERSION",
+    "check_name",
+    "grants",
+    "migrated",
+    "stored_version",
+]
+
+MIGRATION_LOCK = 0x50524147  # an advisory lock's number: one migrates at a time
 
 RUN = 200
 """Postings of a row once ``optimize`` has joined runs; larger rows PostgreSQL would store apart."""
@@ -202,3 +213,30 @@ def grants(schema: str = "pagerag", *, reader: str = "pagerag_reader", writer: s
         f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {writer};\n"
         f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {reader}, {writer};\n"
     )
+
+
+def stored_version(connection: Any, schema: str) -> int:
+    """Return the schema version of the corpus in this schema; 0 where there is none."""
+    # Not to_regclass: it may tell what was so before this transaction waited for a lock.
+    there = connection.execute(
+        "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s AND c.relname = 'corpus'",
+        (schema,),
+    ).fetchone()
+    if there is None:
+        return 0
+    row = connection.execute(f"SELECT schema FROM {schema}.corpus").fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
+
+
+def migrated(connection: Any, schema: str) -> bool:
+    """Bring a corpus up to date; return whether there is one. One caller at a time."""
+    if stored_version(connection, schema) >= SCHEMA_VERSION:
+        return True
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+    version = stored_version(connection, schema)
+    if 0 < version < SCHEMA_VERSION:
+        for step in MIGRATIONS[version:]:
+            connection.execute(step)
+        connection.execute("UPDATE corpus SET schema = %s", (SCHEMA_VERSION,))
+    return version > 0

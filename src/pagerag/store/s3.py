@@ -12,19 +12,16 @@ A new file for each write would upload the whole corpus for one passage; so it i
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import shutil
-import sqlite3
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from pagerag._files import sha256_file
 from pagerag._folders import cache_folder
@@ -33,8 +30,8 @@ from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.base import CorpusBase
 from pagerag.store.s3_bucket import Bucket, Lost, Missing
 from pagerag.store.s3_manifest import MANIFEST, Entry, Manifest, Write
-from pagerag.store.sqlite import FILE_NAME, SqliteCorpus
-from pagerag.store.sqlite_snapshot import SqliteSnapshot
+from pagerag.store.s3_replica import Replica, waiting_lock
+from pagerag.store.sqlite import FILE_NAME
 from pagerag.units import FileRecord, StoredDocument, StoreStats, Unit
 
 __all__ = ["S3Corpus", "exists"]
@@ -82,7 +79,7 @@ class S3Corpus(CorpusBase):
         self._fresh, self._looked = fresh_seconds, float("-inf")
         self._lock = threading.RLock()  # guards all below
         self._tag: str | None = None
-        self._replica: _Replica | None = None
+        self._replica: Replica | None = None
         self._closed = False
         if create and encoder is None:
             raise InputError("a new store needs an encoder: its name and dimension become part of it")
@@ -112,7 +109,7 @@ class S3Corpus(CorpusBase):
 
     # -- the replica
 
-    def _latest(self, *, now: bool = False) -> _Replica:
+    def _latest(self, *, now: bool = False) -> Replica:
         """Return the replica, up to date with the bucket of ``now``, or of a moment ago."""
         with self._lock:
             if self._closed:
@@ -150,7 +147,7 @@ class S3Corpus(CorpusBase):
         manifest, replica = self._manifest, self._replica
         if replica is not None and replica.at == (manifest.generation, len(manifest.log)):
             return
-        with _waiting_lock(self._cache / _LOCK):
+        with waiting_lock(self._cache / _LOCK):
             if replica is None or replica.generation != manifest.generation:
                 if replica is not None:
                     replica.close()  # snapshots that are pinned keep their connections
@@ -161,10 +158,10 @@ class S3Corpus(CorpusBase):
                 replica.apply(self._write(entry), number)
             replica.at = manifest.generation, len(manifest.log)
 
-    def _fetched(self, manifest: Manifest) -> _Replica:
+    def _fetched(self, manifest: Manifest) -> Replica:
         folder = self._cache / manifest.generation
         if manifest.base is None or (folder / FILE_NAME).is_file():
-            return _Replica(folder, manifest, self.location)
+            return Replica(folder, manifest, self.location)
         folder.mkdir(exist_ok=True)
         part = folder / f"{uuid.uuid4().hex}.part"
         try:
@@ -174,7 +171,7 @@ class S3Corpus(CorpusBase):
             part.replace(folder / FILE_NAME)
         finally:
             part.unlink(missing_ok=True)
-        return _Replica(folder, manifest, self.location)
+        return Replica(folder, manifest, self.location)
 
     def _tidy(self, generation: str) -> None:
         """Remove replicas of old bases; young ones may still be read by other processes."""
@@ -285,7 +282,7 @@ class S3Corpus(CorpusBase):
         if gone:
             self._commit(Write(forgotten=gone))
 
-    def _commit(self, write: Write, count: Callable[[_Replica], int] = lambda _: 0) -> int:
+    def _commit(self, write: Write, count: Callable[[Replica], int] = lambda _: 0) -> int:
         """Append a write to the log; it is acknowledged when this returns.
 
         Returns ``count`` of the replica in the state before the write.
@@ -312,7 +309,7 @@ class S3Corpus(CorpusBase):
         replica, manifest = self._replica, self._manifest
         before = manifest.generation, len(manifest.log) - 1
         if replica is not None and replica.at == before and manifest.log[-1] == entry:
-            with _waiting_lock(self._cache / _LOCK):
+            with waiting_lock(self._cache / _LOCK):
                 if replica.applied() == before[1]:
                     replica.apply(Write.read(body, self.dimension), len(manifest.log))
                 replica.at = manifest.generation, len(manifest.log)
@@ -350,7 +347,7 @@ class S3Corpus(CorpusBase):
             before = self._manifest
             if not before.log or (not final and len(before.log) < _COMPACT_AT):
                 return
-            with _waiting_lock(self._cache / _LOCK):
+            with waiting_lock(self._cache / _LOCK):
                 copy = self._cache / f"{uuid.uuid4().hex}.part"
                 try:
                     covered = replica.applied()
@@ -403,91 +400,3 @@ class S3Corpus(CorpusBase):
 
 def _keys(entry: Entry | None) -> tuple[str, ...]:
     return () if entry is None else (entry.key,)
-
-
-class _Replica(SqliteCorpus):
-    """The embedded store that follows a log: how far it has come is part of each of its commits."""
-
-    def __init__(self, folder: Path, manifest: Manifest, location: str) -> None:
-        super().__init__(folder, _Named(manifest.encoder, manifest.dimension), create=True)
-        self.location = location
-        self.generation = manifest.generation
-        self.at = (manifest.generation, -1)
-        self._mark: int | None = None
-
-    @contextmanager
-    def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
-        with super()._transaction(doing) as connection:
-            yield connection
-            if self._mark is not None:
-                mark = json.dumps([self.generation, self._mark])
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('replica', ?)", (mark,))
-
-    def applied(self) -> int:
-        """Return how many writes of the log are in it."""
-        with self._connection() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'replica'").fetchone()
-        generation, count = json.loads(row[0]) if row else ("", 0)
-        # A base carries the mark of the replica that it was copied from.
-        return int(count) if generation == self.generation else 0
-
-    def apply(self, write: Write, number: int) -> None:
-        """Do the ``number``-th write of the log.
-
-        Each write has one part only, so that it is one commit together with its number.
-        """
-        self._mark = number
-        try:
-            if write.sources:
-                self.upsert(write.units, sources=write.sources)
-            self.delete(write.deleted)
-            self.acknowledge(write.records)
-            self.forget(write.forgotten)
-        finally:
-            self._mark = None
-
-    def count_units(self, sources: Sequence[str]) -> int:
-        """Return how many units these sources have."""
-        query = "SELECT units FROM documents WHERE source = ?"
-        with self._connection() as connection:
-            rows = [connection.execute(query, (source,)).fetchone() for source in sources]
-        return sum(row[0] for row in rows if row is not None)
-
-    def pinned(self) -> AbstractContextManager[SqliteSnapshot]:
-        """Pin the latest version."""
-        return self._pinned()
-
-    def by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        """Return the stored units of those of these ids that are there."""
-        return self._by_id(ids)
-
-    def copy(self, file: Path) -> None:
-        """Write a copy of one state to a new file."""
-        with self._connection() as connection:
-            connection.execute("VACUUM INTO ?", (str(file),))
-
-
-class _Named:
-    """An encoder by name alone: a replica never encodes."""
-
-    def __init__(self, name: str, dimension: int) -> None:
-        self.name, self.dimension = name, dimension
-
-    def encode_queries(self, texts: Sequence[str], /) -> Any:
-        """Refuse."""
-        raise NotImplementedError
-
-    encode_passages = encode_queries
-
-
-@contextmanager
-def _waiting_lock(file: Path) -> Iterator[None]:
-    """Hold a lock between processes of this machine; waits for it."""
-    try:
-        import fcntl
-    except ImportError:  # without it, processes must not share a cache folder
-        yield
-        return
-    with file.open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -1,0 +1,105 @@
+"""The copy of an object store's corpus on this machine: an embedded store that follows the log of writes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pagerag.store.s3_manifest import Manifest, Write
+from pagerag.store.sqlite import SqliteCorpus
+from pagerag.store.sqlite_snapshot import SqliteSnapshot
+from pagerag.units import Unit
+
+__all__ = ["Replica", "waiting_lock"]
+
+
+class Replica(SqliteCorpus):
+    """The embedded store that follows a log: how far it has come is part of each of its commits."""
+
+    def __init__(self, folder: Path, manifest: Manifest, location: str) -> None:
+        super().__init__(folder, _Named(manifest.encoder, manifest.dimension), create=True)
+        self.location = location
+        self.generation = manifest.generation
+        self.at = (manifest.generation, -1)
+        self._mark: int | None = None
+
+    @contextmanager
+    def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
+        with super()._transaction(doing) as connection:
+            yield connection
+            if self._mark is not None:
+                mark = json.dumps([self.generation, self._mark])
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('replica', ?)", (mark,))
+
+    def applied(self) -> int:
+        """Return how many writes of the log are in it."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'replica'").fetchone()
+        generation, count = json.loads(row[0]) if row else ("", 0)
+        # A base carries the mark of the replica that it was copied from.
+        return int(count) if generation == self.generation else 0
+
+    def apply(self, write: Write, number: int) -> None:
+        """Do the ``number``-th write of the log.
+
+        Each write has one part only, so that it is one commit together with its number.
+        """
+        self._mark = number
+        try:
+            if write.sources:
+                self.upsert(write.units, sources=write.sources)
+            self.delete(write.deleted)
+            self.acknowledge(write.records)
+            self.forget(write.forgotten)
+        finally:
+            self._mark = None
+
+    def count_units(self, sources: Sequence[str]) -> int:
+        """Return how many units these sources have."""
+        query = "SELECT units FROM documents WHERE source = ?"
+        with self._connection() as connection:
+            rows = [connection.execute(query, (source,)).fetchone() for source in sources]
+        return sum(row[0] for row in rows if row is not None)
+
+    def pinned(self) -> AbstractContextManager[SqliteSnapshot]:
+        """Pin the latest version."""
+        return self._pinned()
+
+    def by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+        return self._by_id(ids)
+
+    def copy(self, file: Path) -> None:
+        """Write a copy of one state to a new file."""
+        with self._connection() as connection:
+            connection.execute("VACUUM INTO ?", (str(file),))
+
+
+class _Named:
+    """An encoder by name alone: a replica never encodes."""
+
+    def __init__(self, name: str, dimension: int) -> None:
+        self.name, self.dimension = name, dimension
+
+    def encode_queries(self, texts: Sequence[str], /) -> Any:
+        """Refuse."""
+        raise NotImplementedError
+
+    encode_passages = encode_queries
+
+
+@contextmanager
+def waiting_lock(file: Path) -> Iterator[None]:
+    """Hold a lock between processes of this machine; waits for it."""
+    try:
+        import fcntl
+    except ImportError:  # without it, processes must not share a cache folder
+        yield
+        return
+    with file.open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
