@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pagerag.errors import FormatError
 from pagerag.ingest.documents import Document, Section
 from pagerag.places import Run, SourceMap
 
-__all__ = ["Piece", "TextBuilder", "added", "verbatim", "words_of"]
+__all__ = ["Block", "Piece", "TextBuilder", "added", "verbatim", "words_of"]
 
 # White space that is not one plain space already.
 _UNEVEN = re.compile(r"\s\s+|[^\S ]")
@@ -44,6 +45,19 @@ def verbatim(source: str, start: int, end: int) -> Piece:
 def words_of(pieces: Iterable[Piece]) -> str:
     """Return the text of some pieces, with single blanks: what a header or a title says."""
     return " ".join("".join(piece.text for piece in pieces).split())
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, a heading, or a row of a table (``cells``), before it is added; ``at`` is its place."""
+
+    pieces: Sequence[Piece] = ()
+    heading: int = 0
+    atom: bool = False
+    code: bool = False
+    cells: Sequence[Sequence[Piece]] | None = None
+    headers: Sequence[str] = ()
+    at: int = 0
 
 
 class TextBuilder:
@@ -113,6 +127,14 @@ class TextBuilder:
             raise FormatError(f"gives more than {self._limit:,} characters of text", file=self._name)
         if len(self._chunks) > MOST_BLOCKS:
             raise FormatError(f"has more than {MOST_BLOCKS:,} paragraphs or rows; split it", file=self._name)
+
+    def add(self, blocks: Iterable[Block]) -> None:
+        """Add blocks that were gathered before."""
+        for one in blocks:
+            if one.cells is not None:
+                self.row(one.cells, one.headers)
+            else:
+                self.block(one.pieces, heading=one.heading, atom=one.atom, code=one.code)
 
     def plain(self, text: str, start: int = 0, **how: Any) -> None:
         """Add ``text``, which stands at ``start`` of the current part as it is."""

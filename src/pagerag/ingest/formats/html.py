@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
@@ -79,11 +79,7 @@ def add_page(source: str, builder: TextBuilder) -> str:
     """Add the blocks of a page to ``builder`` and return the page's title."""
     page = _Page(source)
     page.read()
-    for block in page.blocks:
-        if block.cells is not None:
-            builder.row(block.cells, block.headers)
-        else:
-            builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
+    builder.add(page.blocks)
     first = next((words_of(b.pieces) for b in page.blocks if b.heading == 1), "")
     title = " ".join(page.title.split())
     if first and any(title.startswith(first + mark) for mark in _SEPARATORS):
@@ -91,7 +87,7 @@ def add_page(source: str, builder: TextBuilder) -> str:
     return title or first
 
 
-def page_blocks(source: str, start: int, end: int) -> list[_Block]:
+def page_blocks(source: str, start: int, end: int) -> list[Block]:
     """Return the blocks of a part of a file that is written in HTML."""
     page = _Page(source[start:end])
     page.read()
@@ -104,16 +100,6 @@ def page_blocks(source: str, start: int, end: int) -> list[_Block]:
 
 def _moved(pieces: Sequence[Piece], by: int) -> list[Piece]:
     return [Piece(p.text, p.start + by, p.end + by) if p.start >= 0 else p for p in pieces]
-
-
-@dataclass(slots=True)
-class _Block:
-    pieces: Sequence[Piece] = ()
-    heading: int = 0
-    atom: bool = False
-    code: bool = False
-    cells: Sequence[Sequence[Piece]] | None = None
-    headers: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -145,7 +131,7 @@ class _Page:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.blocks: list[_Block] = []
+        self.blocks: list[Block] = []
         self.title = ""
         self.open: list[_Open] = []
         self.names: Counter[str] = Counter()
@@ -203,7 +189,7 @@ class _Page:
             pieces = [*self.term, added(": "), *pieces]
             self.term = []
         atom = bool(self.names["li"] or self.names["dd"])
-        self.blocks.append(_Block(pieces, heading, atom, bool(self.names["pre"])))
+        self.blocks.append(Block(pieces, heading, atom, bool(self.names["pre"])))
 
     # -- elements
 
@@ -308,7 +294,7 @@ class _Page:
         """Treat a table as a way to place things on a page: its cells are blocks like others."""
         table.layout = True
         if table.cells:
-            self.blocks.extend(_Block(cell) for cell in table.cells if not _blank(cell))
+            self.blocks.extend(Block(cell) for cell in table.cells if not _blank(cell))
             table.cells = []
         self._flush()
 
@@ -360,13 +346,13 @@ class _Page:
                 ]
             table.headers = words
             return
-        self.blocks.append(_Block(cells=cells, headers=tuple(table.headers)))
+        self.blocks.append(Block(cells=cells, headers=tuple(table.headers)))
 
     def _end_table(self) -> None:
         table = self.tables.pop()
         table.in_cell = False
         if not table.layout and table.headers and table.rows == 1:
-            self.blocks.append(_Block([added(" | ".join(filter(None, table.headers)))]))
+            self.blocks.append(Block([added(" | ".join(filter(None, table.headers)))]))
 
 
 def _placed(table: _Table) -> list[list[Piece]]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
 from pagerag.ingest.formats.html import page_blocks
@@ -54,16 +54,11 @@ def add_markdown(source: str, builder: TextBuilder) -> str:
     reader = _Reader(source, masked)
     reader.read(lines_of(masked.text))
     for start, end in masked.tables:
-        reader.blocks += [
-            _Found(start, part.pieces, part.heading, part.atom, cells=part.cells, headers=part.headers)
-            for part in page_blocks(source, start, end)
-        ]
+        for part in page_blocks(source, start, end):
+            part.at, part.code = start, False
+            reader.blocks.append(part)
     reader.blocks.sort(key=lambda block: block.at)
-    for block in reader.blocks:
-        if block.cells is not None:
-            builder.row(block.cells, block.headers)
-        else:
-            builder.block(block.pieces, heading=block.heading, atom=block.atom, code=block.code)
+    builder.add(reader.blocks)
     return masked.title or next((words_of(block.pieces) for block in reader.blocks if block.heading == 1), "")
 
 
@@ -72,19 +67,6 @@ def _parser() -> Any:
     kit = need("markdown_it", "markdown-it-py", "markdown", "to read Markdown files")
     # Inline text is read with its places; link definitions and HTML are masked already.
     return kit.MarkdownIt("commonmark").enable(["table"]).disable(["inline", "reference", "html_block"])
-
-
-@dataclass(slots=True)
-class _Found:
-    """A block and where it begins."""
-
-    at: int
-    pieces: Sequence[Piece] = ()
-    heading: int = 0
-    atom: bool = False
-    code: bool = False
-    cells: Sequence[Sequence[Piece]] | None = None
-    headers: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -102,7 +84,7 @@ class _Reader:
     def __init__(self, source: str, masked: Masked) -> None:
         self.source, self.text = source, masked.text
         self.headings = masked.headings
-        self.blocks: list[_Found] = []
+        self.blocks: list[Block] = []
         self.parser = _parser()
 
     def read(self, spans: Sequence[tuple[int, int]], depth: int = 0) -> None:
@@ -118,7 +100,7 @@ class _Reader:
                 table = _Table()
             elif kind == "table_close" and table is not None:
                 if table.headers and table.rows == 1:
-                    self.blocks.append(_Found(table.at, [added(" | ".join(filter(None, table.headers)))]))
+                    self.blocks.append(Block([added(" | ".join(filter(None, table.headers)))], at=table.at))
                 table = None
             elif kind == "tr_open" and table is not None and token.map:
                 table.cells, table.searched = [], spans[token.map[0]][0]
@@ -154,7 +136,7 @@ class _Reader:
             table = _Table(searched=start, at=start)
             for cell in self.text[start:end].strip("| \t").split("|"):
                 self._cell(table, cell)
-            self.blocks.append(_Found(start, cells=table.cells))
+            self.blocks.append(Block(cells=table.cells, at=start))
 
     def _text(
         self, spans: Sequence[FileSpan], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
@@ -183,7 +165,7 @@ class _Reader:
             place = bisect_right(self.headings, at, key=lambda item: item[0]) - 1
             if place >= 0 and at < self.headings[place][1]:
                 level = self.headings[place][2]
-        self.blocks.append(_Found(at, pieces, level, atom=atom))
+        self.blocks.append(Block(pieces, level, atom=atom, at=at))
 
     def _definitions(self, spans: Sequence[FileSpan]) -> None:
         """Add a definition list: each definition behind its term."""
@@ -244,7 +226,7 @@ class _Reader:
         if table.rows == 1:
             table.headers = list(map(words_of, table.cells))
             return
-        self.blocks.append(_Found(table.at, cells=table.cells, headers=table.headers))
+        self.blocks.append(Block(cells=table.cells, headers=table.headers, at=table.at))
         table.at = table.searched
 
     def _code(self, token: Any, spans: Sequence[tuple[int, int]], depth: int, *, atom: bool) -> None:
@@ -274,7 +256,7 @@ class _Reader:
             self._text(body, atom=atom)  # HTML that happens to be indented
             return
         # Code is shown as it is: nothing in it is a tag of the page.
-        self.blocks.append(_Found(body[0][0], Stretch(self.source, body).all(), code=True, atom=atom))
+        self.blocks.append(Block(Stretch(self.source, body).all(), code=True, atom=atom, at=body[0][0]))
 
 
 _SPACED = {ord(DROP): None, ord(BREAK): " "}
