@@ -1,6 +1,7 @@
 """The corpora on which retrieval is measured: real questions over one shared corpus.
 
-``2wiki-open`` is the open-retrieval file pair. The others pool all contexts of a file into one corpus.
+``2wiki-open`` is the open-retrieval file pair. The others pool all contexts of a file into one corpus;
+``musique-wide-train`` those of MuSiQue train and of the MuSiQue questions of the wider train sets.
 Nothing here shows a gold annotation to a retriever.
 """
 
@@ -14,6 +15,7 @@ from pagerag.errors import InputError
 from pagerag.text import read_question
 from pagerag.units import Candidate
 from pagerag_lab.datasets.corpora import pooled_corpus, read_corpus
+from pagerag_lab.datasets.pool_sets import PoolQuestion, read_pool_sets
 from pagerag_lab.datasets.questions import Question
 from pagerag_lab.datasets.registry import read_questions
 
@@ -22,6 +24,7 @@ FILES = {
     "hotpotqa-train": ("hotpotqa", "hotpotqa/train.json", None),
     "hotpotqa-dev": ("hotpotqa", "hotpotqa/dev.json", None),
     "musique-train": ("musique", "musique/train.jsonl", None),
+    "musique-wide-train": ("musique", "musique/train.jsonl", "wide/train/musique_gold.jsonl.gz"),
     "musique-dev": ("musique", "musique/dev.jsonl", None),
     "2wiki-open": ("open", "2wikimultihopqa/open_dev.jsonl", "2wikimultihopqa/open_corpus.jsonl"),
 }
@@ -64,7 +67,8 @@ def read(name: str, data: Path, limit: int | None = None) -> Corpus:
     dataset, file, corpus = FILES[name]
     records = list(read_questions(dataset, data / file))
     if dataset == "musique":
-        return _paragraphs(name, records, limit)
+        pools = list(read_pool_sets(data / corpus)) if corpus else ()
+        return _paragraphs(name, records, pools, limit)
     documents = tuple(read_corpus(data / corpus)) if corpus else pooled_corpus(records)
     by_key = {document.key: document for document in reversed(documents)}  # one text of each title: the first
     units = tuple(document.unit() for document in documents if by_key[document.key] is document)
@@ -80,20 +84,33 @@ def read(name: str, data: Path, limit: int | None = None) -> Corpus:
     return Corpus(name, units, questions)
 
 
-def _paragraphs(name: str, records: Sequence[Question], limit: int | None) -> Corpus:
-    """Return the paragraphs of all contexts as one corpus.
+def _paragraphs(
+    name: str, records: Sequence[Question], pools: Sequence[PoolQuestion], limit: int | None
+) -> Corpus:
+    """Return the paragraphs of all contexts, and of all pools, as one corpus.
 
     Several paragraphs share a title and each is a passage of its own, so that gold is told by the text.
     Questions without a gold paragraph cannot be scored and are left out.
     """
     documents = pooled_corpus(records)
-    ids = {(document.title, document.sentences): document.id for document in documents}
+    ids = {(document.title, document.text): document.id for document in documents}
+    units = [document.unit() for document in documents]
     questions = []
-    for record in [one for one in records if one.facts][:limit]:
-        own = {document.key: ids[document.title, document.sentences] for document in record.documents}
+    for record in records:
+        own = {document.key: ids[document.title, document.text] for document in record.documents}
         gold = frozenset(own[key] for key, _ in record.facts)
         questions.append(Asked(record.question, gold, f"{record.hops} hops", tuple(own.values())))
-    return Corpus(name, tuple(document.unit() for document in documents), tuple(questions))
+    for pool in pools:
+        own = {}
+        for unit in pool.candidates:
+            key = (unit.title or "", unit.text)
+            if key not in ids:
+                ids[key] = f"{pool.id} {unit.id}"
+                units.append(replace(unit, id=ids[key], source=None))
+            own[unit.id] = ids[key]
+        gold = frozenset(own[one] for one in pool.wanted)
+        questions.append(Asked(pool.question, gold, f"{len(gold)} hops", tuple(own.values())))
+    return Corpus(name, tuple(units), tuple(one for one in questions if one.gold)[:limit])
 
 
 def _kind(question: str, gold: int) -> str:
