@@ -6,9 +6,10 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from pagerag import __version__
 from pagerag.explain import app_page
 from pagerag.serve.openapi import documented
-from pagerag.serve.service import VERSION, Service, json_response
+from pagerag.serve.service import Service, json_response
 
 __all__ = ["router"]
 
@@ -42,7 +43,7 @@ def router(service: Service) -> APIRouter:
     )
     async def health() -> Response:
         """Say that the process answers; needs no key."""
-        return json_response({"status": "ok", "version": VERSION})
+        return json_response({"status": "ok", "version": __version__})
 
     @routes.get("/ready", **documented("ready", summary="Whether it takes work", response={"type": "object"}))
     async def ready() -> Response:

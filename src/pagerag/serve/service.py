@@ -12,7 +12,6 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pagerag import __version__
 from pagerag.pipeline import promoter_of
 from pagerag.promotion import Promoter
 from pagerag.serve.body import decoded, read_bytes, watch
@@ -153,6 +152,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | set | frozenset):
         return list(value)
     return str(value)
-
-
-VERSION = __version__

@@ -80,29 +80,18 @@ class Held:
 
     def describe(self) -> dict[str, Any]:
         """Return what the store holds, for ``GET /v1/stores``."""
+        told: dict[str, Any] = {"name": self.name, "ready": self.exists, "encoder": None}
+        told |= dict.fromkeys(("units", "documents", "files"), 0)
         if not self.exists:
-            return {
-                "name": self.name,
-                "ready": False,
-                "units": 0,
-                "documents": 0,
-                "files": 0,
-                "encoder": None,
-            }
+            return told
         pipeline = self.pipeline()
-        stats = pipeline.store.stats() if pipeline.store is not None else None
-        return {
-            "name": self.name,
-            "ready": True,
-            "units": stats.units if stats is not None else 0,
-            "documents": stats.documents if stats is not None else 0,
-            "files": stats.files if stats is not None else 0,
-            "encoder": pipeline.encoder.name if pipeline.encoder is not None else None,
-            "reader": pipeline.reader.name,
-            "k": pipeline.k,
-            "pool": pipeline.pool,
-            "mode": pipeline.mode,
-        }
+        if pipeline.store is not None:
+            stats = pipeline.store.stats()
+            told |= {"units": stats.units, "documents": stats.documents, "files": stats.files}
+        if pipeline.encoder is not None:
+            told["encoder"] = pipeline.encoder.name
+        names = {"reader": pipeline.reader.name, "mode": pipeline.mode}
+        return told | names | {"k": pipeline.k, "pool": pipeline.pool}
 
 
 def tuned_promoter(tuning: Tuning, default: Promoter) -> Promoter:
