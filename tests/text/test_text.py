@@ -222,3 +222,11 @@ def test_gliner_style_models_fit_the_protocol() -> None:
 def test_words_of_plain_text_are_its_runs_of_letters_and_digits() -> None:
     text = "".join(map(chr, range(128))) + " The Who's 2nd_LP (1966), e.g. \tA-Z!"
     assert all_words(text) == re.findall("[a-z0-9]+", text.lower())
+
+
+def test_dashes_and_quotes_part_words_in_every_text():
+    """A text that is plain but for them is read on a shorter way, which gives the same words."""
+    plain = "Lee’s “Film” of 1990–95—a ‘Classic’ by J. O’Neil"
+    words = ["lee", "s", "film", "of", "1990", "95", "a", "classic", "by", "j", "o", "neil"]
+    assert all_words(plain) == words
+    assert all_words(f"{plain} é") == [*words, "e"]

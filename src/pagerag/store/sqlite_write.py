@@ -236,13 +236,15 @@ def join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | 
         for (term,) in connection.execute("SELECT term FROM postings").fetchall():
             (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
             _write_postings(connection, term, _packed(_renumbered([split_postings(data)], new_rows)))
+    first = connection.execute("SELECT 1 FROM postings LIMIT 1").fetchone() is None
     # ``fresh`` is not written meanwhile, so that one cursor can walk it.
     fresh = connection.execute("SELECT term, data FROM fresh ORDER BY term, segment")
     for term, segments in groupby(fresh, key=itemgetter(0)):
         parts = [data for _, data in segments]
         if new_rows is not None:
             parts = [_packed(_renumbered([split_postings(data) for data in parts], new_rows))]
-        old = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
+        find = "SELECT data FROM postings WHERE term = ?"
+        old = None if first else connection.execute(find, (term,)).fetchone()
         _write_postings(connection, term, _joined(parts if old is None else [old[0], *parts]))
     connection.execute("DELETE FROM fresh")
 

@@ -18,6 +18,7 @@ __all__ = ["all_words", "fold", "tokenize"]
 # ASCII letters and digits in lower case, a space for everything else: what is left between spaces are the
 # words.
 _SPACED = "".join([chr(code).lower() if chr(code).isalnum() else " " for code in range(128)])
+_PUNCTUATION = "–—‘’“”"  # no word holds them
 # \w knows letters and digits of every script but not the combining signs that Indic, Arabic, Hebrew and
 # Thai words carry inside; without these ranges such words would fall to pieces.
 _SIGNS = (
@@ -44,8 +45,12 @@ def fold(text: str) -> str:
 
 def all_words(text: str) -> list[str]:
     """Return every word of ``text``, folded, stop words included."""
-    if text.isascii():
-        return text.translate(_SPACED).split()
+    plain = text
+    if not plain.isascii():
+        for mark in _PUNCTUATION:  # most texts of one language and a dash are plain but for these
+            plain = plain.replace(mark, " ")
+    if plain.isascii():
+        return plain.translate(_SPACED).split()
     words = _ANY_WORD(fold(text))
     if _UNSPACED.search(text) is None:
         return words
