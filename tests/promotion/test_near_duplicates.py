@@ -19,6 +19,9 @@ TEXT = "Hans Zimmer, who composed the score of Interstellar, was born in Frankfu
         TEXT.replace("composed", "compsed"),
         TEXT.replace("score", "scroe"),
         TEXT.replace("born in Frankfurt", "born at Frankfurt"),
+        TEXT + "[1][12]",
+        TEXT + " [1]",
+        TEXT.replace("Interstellar,", "Interstellar,[note 3]") + "[citation needed]",
     ],
 )
 def test_slips_are_copies(copy: str) -> None:
@@ -33,6 +36,8 @@ def test_slips_are_copies(copy: str) -> None:
         TEXT.replace("Frankfurt", "London"),
         TEXT.replace("was born", "was not born"),
         "Zimmer was born in Frankfurt.",
+        TEXT.replace("year", "year[2]"),
+        TEXT + "[4,5]",
     ],
 )
 def test_another_meaning_is_no_copy(other: str) -> None:

@@ -2,11 +2,12 @@
 
 Two units say the same when their words are the same but for a few that are misspellings of each other or
 carry no meaning. A differing number, name or negation is a difference of meaning: "born in 1957" does not
-repeat "born in 1975".
+repeat "born in 1975". The mark of a footnote behind a sentence ("[1]", "[citation needed]") is no number.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -18,6 +19,8 @@ __all__ = ["Statements", "says_the_same"]
 
 _READ = 4_000  # characters at either end
 _SLIPS = 0.06  # share of the words that may differ
+# Behind a blank or the end of a sentence alone: "rows[1]" and "rows[2]" are different things.
+_FOOTNOTE = re.compile(r"(?<=[\s.,;:!?\"”’)\]])\[(?:\d{1,3}|[a-z]|note \d{1,2}|citation needed)\](?=[\s\[]|$)")
 _NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())
 
 
@@ -50,7 +53,7 @@ class Statements:
         text = self._pool[unit].text
         # Of a long unit its beginning and its end are read, and how long it is.
         told = text if len(text) <= 2 * _READ else f"{text[:_READ]} {text[-_READ:]} {len(text)}"
-        words = all_words(told)
+        words = all_words(_FOOTNOTE.sub(" ", told) if "[" in told else told)
         key = " ".join(words) or text.strip()
         same = self._exact.setdefault(key, unit)
         if same != unit:
