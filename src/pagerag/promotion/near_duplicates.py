@@ -20,7 +20,9 @@ __all__ = ["Statements", "says_the_same"]
 _READ = 4_000  # characters at either end
 _SLIPS = 0.06  # share of the words that may differ
 # Behind a blank or the end of a sentence alone: "rows[1]" and "rows[2]" are different things.
-_FOOTNOTE = re.compile(r"(?<=[\s.,;:!?\"”’)\]])\[(?:\d{1,3}|[a-z]|note \d{1,2}|citation needed)\](?=[\s\[]|$)")
+_FOOTNOTE = re.compile(
+    r"(?<=[\s.,;:!?\"”’)\]])\[(?:\d{1,3}|[a-z]|note \d{1,2}|citation needed)\](?=[\s\[]|$)"
+)
 _NEGATIONS = frozenset("no not never none nor neither without cannot nobody nothing".split())
 
 
