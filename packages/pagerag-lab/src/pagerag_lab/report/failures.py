@@ -23,6 +23,9 @@ __all__ = ["failures", "main", "reasons"]
 SHOWN = 240
 """How many characters of a text are printed."""
 
+ALTERNATIVES = 2
+"""How many of a question's gold sets are printed."""
+
 Row = Mapping[str, Any]
 
 
@@ -71,7 +74,7 @@ def told(row: Row, question: PoolQuestion) -> Iterator[str]:
     core = row.get("core") or ()
     for name in core:
         yield f"  core{' and gold' if name in question.wanted else ''}: {text(name)}"
-    for number, gold in enumerate(question.gold, start=1):
+    for number, gold in enumerate(question.gold[:ALTERNATIVES], start=1):
         for name in sorted(gold - set(core)):
             where = "context" if name in (row.get("context") or ()) else "missed"
             yield f"  gold {number}, {where}: {text(name)}"
