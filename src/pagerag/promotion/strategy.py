@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.promotion.documents import document_scores
 from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.select import Decision, select_minimal, support_of
+from pagerag.promotion.unit_scores import document_scores
 from pagerag.promotion.weights import Weights
 from pagerag.units import Mode, State
 

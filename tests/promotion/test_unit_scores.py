@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from pagerag import Candidate
-from pagerag.promotion.documents import best_of_unit, document_scores
+from pagerag.promotion.unit_scores import best_of_unit, document_scores
 from tests.promotion.evidence_of import POOL, evidence_of
 
 
