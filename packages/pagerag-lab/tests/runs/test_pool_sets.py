@@ -164,6 +164,7 @@ def test_the_command_prints_a_row_per_set(
     assert "Sets worse than plain" in shown
     assert " of 2 | " in shown.split("Summed up over the sets")[1]
     result = json.loads((tmp_path / "o" / "result.json").read_text(encoding="utf-8"))
+    assert "sufficiency" in (tmp_path / "o" / "reliability.svg").read_text(encoding="utf-8")
     assert result["sets"]["facts"]["chosen"]["recall"] == 1.0
     assert 0 <= result["calibration"]["scores"]["error"] <= 1
     assert len((tmp_path / "o" / "predictions.jsonl").read_text().splitlines()) == 11

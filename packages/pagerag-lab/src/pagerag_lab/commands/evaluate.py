@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
 from pagerag.cli.engines import add_engine, hands_of
-from pagerag.errors import InputError
+from pagerag.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from pagerag_lab.runs.engine import Task
@@ -142,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_pools(args: argparse.Namespace) -> int:
     """Run over questions with their own pools, then print one row per set."""
-    from pagerag_lab.reproduce.breadth import sets_table, summary_table
+    from pagerag_lab.reproduce.breadth import draw_reliability, sets_table, summary_table
     from pagerag_lab.runs.pool_sets import PoolSetsTask
 
     _refuse(args, "pools", ("mode", "reader", "corpus", "noise"))
@@ -158,13 +159,18 @@ def _run_pools(args: argparse.Namespace) -> int:
         chunk=args.chunk,
     )
     result = _execute(args, task)
+    label = args.strategy if task.support is None else f"{args.strategy} + support"
+    drawn = ", reliability.svg"
+    try:
+        draw_reliability(result, Path(args.out, "reliability.svg"), f"{label}, {args.retriever} order")
+    except MissingExtraError:  # the figures are the same without their picture
+        drawn = ""
     if args.json:
         print_json(result)
     else:
-        label = args.strategy if task.support is None else f"{args.strategy} + support"
         print(sets_table({label: result}).to_markdown())
         print(summary_table({label: result}).to_markdown())
-        note(f"written: {args.out}/result.json, predictions.jsonl")
+        note(f"written: {args.out}/result.json, predictions.jsonl{drawn}")
     return _told_failures(result)
 
 

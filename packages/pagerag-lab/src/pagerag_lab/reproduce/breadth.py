@@ -8,6 +8,7 @@ happens when the pool is another question's, and when a gold passage is there fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pagerag_lab.reproduce.workbench import Bench
 from pagerag_lab.runs.hostile_pools import HostilePoolsTask
 from pagerag_lab.runs.pool_sets import PoolSetsTask
 
-__all__ = ["METHODS", "ORDERS", "breadth_experiment", "sets_table", "summary_table"]
+__all__ = ["METHODS", "ORDERS", "breadth_experiment", "draw_reliability", "sets_table", "summary_table"]
 
 ORDERS = ("bm25", "minilm")
 
@@ -80,16 +81,20 @@ def breadth_experiment(bench: Bench) -> list[Table]:
         for label, result in results.items():
             hostile = _hostile(bench, order, label)
             summaries.append([order, label, *_summary(result), *_hostile_cells(hostile)])
-            reliability(
-                bench.out / f"breadth-reliability-{_slug(order, label)}.svg",
-                {
-                    "scores": result["calibration"]["scores"],
-                    "sufficiency (gold in pool)": result["calibration"]["sufficiency_pool"],
-                    "sufficiency (gold in context)": result["calibration"]["sufficiency_context"],
-                },
-                f"{label}, {order} order",
-            )
+            file = bench.out / f"breadth-reliability-{_slug(order, label)}.svg"
+            draw_reliability(result, file, f"{label}, {order} order")
     return [*tables, bench.write(_summary_table(bench, summaries))]
+
+
+def draw_reliability(result: Result, file: Path, title: str) -> None:
+    """Draw the scores of units and the two readings of sufficiency, each with its calibration error."""
+    told = result["calibration"]
+    curves = {
+        "scores": told["scores"],
+        "sufficiency (gold in pool)": told["sufficiency_pool"],
+        "sufficiency (gold in context)": told["sufficiency_context"],
+    }
+    reliability(file, curves, title)
 
 
 def _hostile(bench: Bench, order: str, label: str) -> Result | None:

@@ -150,7 +150,7 @@ def reliability(file: Path, curves: Mapping[str, Mapping[str, Any] | None], titl
     figure, axis = pyplot.subplots(figsize=(4.4, 4.4), constrained_layout=True)
     axis.plot([0, 1], [0, 1], color=_GRID, lw=1.2)
     for colour, (label, curve) in zip(_COLOURS[1:], curves.items(), strict=False):
-        if curve is None:
+        if not curve or not curve["bins"]:
             continue
         bins = curve["bins"]
         told, true = [one["probability"] for one in bins], [one["share"] for one in bins]
