@@ -15,10 +15,17 @@ QUESTION = "Which city was the composer of Interstellar born in?"
 
 def test_the_unit_with_the_answer_is_supported_most(support, context) -> None:
     found = support.support(QUESTION, context)
-    assert found.shape == (5, 2)
-    assert found.argmax(axis=0).tolist() == [3, 3]
+    assert found.shape == (5, 3)
+    assert found[:, :2].argmax(axis=0).tolist() == [3, 3]
     assert found[3, 0] > 1.5 * found[2, 0]
     assert found[3, 0] > 5 * found[4, 0]
+
+
+def test_a_pool_without_the_evidence_looks_less_complete(support, context) -> None:
+    whole = support.support(QUESTION, context)[:, 2]
+    assert np.all(whole == whole[0])
+    without = support.support(QUESTION, [unit for n, unit in enumerate(context) if n != 3])[:, 2]
+    assert without[0] < whole[0]
 
 
 def test_rows_follow_the_units_in_any_order(support, context) -> None:
@@ -30,7 +37,7 @@ def test_rows_follow_the_units_in_any_order(support, context) -> None:
 
 
 def test_empty_pool_and_empty_question(support, context) -> None:
-    assert support.support(QUESTION, []).shape == (0, 2)
+    assert support.support(QUESTION, []).shape == (0, 3)
     with pytest.raises(InputError, match="question is empty"):
         support.support("", context)
 
@@ -38,7 +45,7 @@ def test_empty_pool_and_empty_question(support, context) -> None:
 def test_long_units_and_large_pools(support) -> None:
     units = [Candidate(str(i), f"Sentence {i} about harbour {i}. " * 60, f"Page {i}") for i in range(40)]
     found = support.support("Which harbour is the largest?", units)
-    assert found.shape == (40, 2)
+    assert found.shape == (40, 3)
     assert np.isfinite(found).all()
     assert ((found >= 0) & (found <= 1)).all()
 

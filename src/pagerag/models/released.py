@@ -14,7 +14,7 @@ __all__ = ["RELEASED"]
 
 RELEASED: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "55a8f2ae2fed3820bed8f934a184cf30d5f32f13a6a41f1a7011bd9d416db578",
+        "manifest.json": "c0a92e3bfe683177478470ebdba58211bba4d702f46f2d480bb80379d3491ed5",
         "reader.onnx": "9c87c23f730fa955dea5fa5840b7cec37d1d1381f7d214d1b5379653974e9cb4",
         "support.onnx": "771a4aec76e1d54f5db50e051739e305f5574f3db9e73959375c54eb1d4abee1",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
-from pagerag.models.decode import UNIT_CHANNELS, sigmoid, unit_logits
+from pagerag.models.decode import KINDS, UNIT_CHANNELS, log_softmax, sigmoid, unit_logits
 from pagerag.models.excerpts import QUESTION_CAP, Body, Reading, parts_of, pool_units
 from pagerag.models.files import Model
 from pagerag.models.packing import pack, windows
@@ -22,9 +22,10 @@ CHARACTERS = 20_000
 
 
 class PoolSupport:
-    """Probabilities that each unit supports the answer, and that it holds the answer.
+    """Probabilities that each unit supports the answer, that it holds the answer, that all evidence is there.
 
-    The units are read together, so a unit may be judged by what another one says. Of a long unit the
+    The units are read together, so a unit may be judged by what another one says; the last of the three is of
+    the pool as a whole, the same for every unit. Of a long unit the
     sentences are read that share most with the question (``models.excerpts``), so that the time depends on
     the number of units and not on their length. A pool that does not fit one window is read in several. An
     empty pool gives an array of no rows.
@@ -34,14 +35,14 @@ class PoolSupport:
     """
 
     name = "pool-support"
-    signals: tuple[str, ...] = ("support", "bearing")
+    signals: tuple[str, ...] = ("support", "bearing", "complete")
 
     def __init__(self, *, folder: str | Path | None = None, threads: int | None = None) -> None:
         self._model = Model("support", folder=Path(folder) if folder else None, threads=threads)
         self._reading = Reading(**self._model.facts.get("reading", {}))
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
-        """Shape (units, 2), values in [0, 1], rows in the order of ``units``."""
+        """Shape (units, 3), values in [0, 1], rows in the order of ``units``."""
         if not question.strip():
             raise InputError("the question is empty")
         result = np.zeros((len(units), len(self.signals)), dtype=np.float32)
@@ -60,11 +61,15 @@ class PoolSupport:
             asked, titles, bodies, [unit.document for unit in units], positions, self._reading
         )
         frame = self._model.frame
+        lacking = 1.0
         for window in windows(asked, pieces, frame):
             packed = pack(asked, pieces, window, block=frame.block)
-            tokens, _ = self._model(packed.ids, packed.types)
+            tokens, kinds = self._model(packed.ids, packed.types)
             rows = [owners[i] for i in packed.units]
-            for column, name in enumerate(self.signals):
+            for column, name in enumerate(self.signals[:2]):
                 logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
                 result[rows, column] = sigmoid(logits).astype(np.float32)
+            # Of several windows the one counts that misses least: none of them sees the others' units.
+            lacking = min(lacking, float(np.exp(log_softmax(kinds))[KINDS.index("none")]))
+        result[:, 2] = 1.0 - lacking
         return result

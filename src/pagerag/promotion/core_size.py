@@ -1,6 +1,6 @@
 """What each size of the core would be worth: one row per prefix of the ranking, judged by trees.
 
-The expected F1 of ``setsize.py`` takes units as independent; but the second of two linked units is worth
+The expected F1 of ``expected_f1.py`` takes units as independent; but the second of two linked units is worth
 more, a long question has more hops, and a ranking that falls off a cliff ends there. These rows say so.
 """
 

@@ -61,13 +61,13 @@ _TOLD = (
     "w_rare", "w_rare_best", "w_bm25", "w_run", "w_pairs", "w_stem", "sim", "answer_kind", "titled",
     "asked_share", "cues", "path_best", "ret",
 )  # fmt: skip
-_SIGNALS = 2  # a support encoder's signals that the verdict reads: support and bearing
+_SIGNALS = 2  # a support encoder's signals of each unit that the verdict reads: support and bearing
 
 SUFFICIENCY: tuple[str, ...] = (
     "expected_f1", *(f"p{n}" for n in range(1, _TOP + 1)), "p_sum", "core", "p_min_core", "p_next", "gap",
     "doc1", "doc2", "doc3", "core_docs", "linked", "named", "cover_core", "cover_top", "cover_pool",
     *(f"core_{name}" for name in _TOLD), *(f"best_{name}" for name in _TOLD),
-    *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2", *OF_QUESTION,
+    *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2", *OF_QUESTION, "complete",
 )  # fmt: skip
 """What the verdict on sufficiency is read from."""
 
@@ -202,7 +202,8 @@ class LearnedStrategy:
         ranked = rank_units(standing, self.model.next.log_odds, LARGEST, usable)
         core, expected = self._core(standing, [i for i in ranked if usable[i]], fits)
         if core:
-            row = sufficiency_row(standing, table, self.model.features, ranked, core, expected)
+            complete = _complete(evidence.signals.support, view)
+            row = sufficiency_row(standing, table, self.model.features, ranked, core, expected, complete)
             sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
         else:
             sufficiency = 0.0
@@ -231,11 +232,11 @@ class LearnedStrategy:
         if self._off.any():
             table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
         if self.model.signals:
+            extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
             support = evidence.signals.support
-            if support is not None and support.shape[1] == len(self.model.signals):
-                extra = support[view.unit]
-            else:
-                extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
+            if support is not None:  # another encoder may tell less than ours, or more
+                told = support[view.unit, : extra.shape[1]]
+                extra[:, : told.shape[1]] = told
             table = np.concatenate([table, extra], axis=1)
         first = _sigmoid_all(self.model.first.log_odds(table))
         both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
@@ -275,6 +276,13 @@ def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
     return reading.held.take(rows, axis=0) * share, reading.title_held.take(rows, axis=0) * share
 
 
+def _complete(support: Floats | None, view: View) -> float:
+    """Return how surely a support encoder sees all the evidence; 0 where it does not tell."""
+    if support is None or support.shape[1] <= _SIGNALS:
+        return 0.0
+    return float(support[view.unit, _SIGNALS].max(initial=0.0))
+
+
 @cache
 def _columns(features: tuple[str, ...]) -> tuple[int, ...]:
     """Return where the features of ``_TOLD`` stand: themselves, or the best of a unit's sentences."""
@@ -288,11 +296,13 @@ def sufficiency_row(
     ranked: Sequence[int],
     core: tuple[int, ...],
     expected: float,
+    complete: float,
 ) -> Floats:
     """Return the values of ``SUFFICIENCY`` for a selected set.
 
     ``table`` is what the first round read (its columns are ``features``, then a support encoder's signals);
-    ``ranked`` and ``core`` are rows of the view, ``expected`` is the set's expected F1.
+    ``ranked`` and ``core`` are rows of the view, ``expected`` is the set's expected F1, ``complete`` what a
+    support encoder says of the pool as a whole.
     """
     view, scores, cover = standing.view, standing.p, standing.cover
     order = np.array(ranked[: _TOP + 1])
@@ -340,6 +350,7 @@ def sufficiency_row(
             support,
             bearing,
             standing.asked,
+            [complete],
         ]
     ).astype(np.float32)
 

@@ -80,9 +80,6 @@ def says_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
         return False
     if len(one) < 4 or len(other) < 4:
         return list(one) == list(other)
-    # Most pairs differ in many words, and sets tell so twenty times as fast as counts.
-    if len(set(one).difference(other)) > most:
-        return False
     left, right = Counter(one), Counter(other)
     extra, missing = list((left - right).elements()), list((right - left).elements())
     if max(len(extra), len(missing)) > most:

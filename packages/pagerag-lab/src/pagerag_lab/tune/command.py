@@ -27,7 +27,7 @@ from pagerag_lab.tune.weights import tune_weights
 __all__ = ["SIGNALS", "tune"]
 
 SIGNALS = ("support", "bearing")
-"""What our support encoder says of a unit (``pagerag.models``)."""
+"""What our support encoder says of a unit (``pagerag.models``); a third column is of the whole pool."""
 
 
 def tune(
@@ -97,11 +97,13 @@ def tune(
 
 
 def _signals(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Return the held-out signals that ``pagerag_lab.training.signals`` wrote, by pool."""
+    """Return the held-out signals that ``pagerag_lab.training.signals`` wrote, by pool, three columns."""
     try:
         with np.load(path, allow_pickle=False) as held:
-            ids = json.loads(held["ids"].tobytes())
-            parts = np.split(held["signals"].astype(np.float32), np.cumsum(held["lengths"])[:-1])
+            ids, lengths = json.loads(held["ids"].tobytes()), held["lengths"]
+            complete = 1.0 - held["none"].astype(np.float32).repeat(lengths)[:, None]
+            table = np.concatenate([held["signals"].astype(np.float32), complete], axis=1)
+            parts = np.split(table, np.cumsum(lengths)[:-1])
     except (OSError, KeyError, ValueError) as broken:
         raise FormatError(f"not a file of support signals ({broken})", file=path) from broken
     return dict(zip(ids, parts, strict=True))

@@ -74,6 +74,7 @@ class _Row:
     view: View
     cover: tuple[Floats, Floats]
     fold: int
+    complete: float = 0.0  # what a support encoder says of the pool as a whole
 
     def standing(self, p: Floats) -> Standing:
         """Return what ranking reads."""
@@ -118,9 +119,11 @@ def read_rows(
 
 
 def with_signals(rows: Sequence[_Row], signals: Callable[[LabelledPool], Floats]) -> None:
-    """Add a support encoder's signals to the rows' tables."""
+    """Add a support encoder's signals to the rows: two of each unit, and one of the pool."""
     for row in rows:
-        row.table = np.concatenate([row.table, signals(row.item)[row.view.unit]], axis=1)
+        told = signals(row.item)[row.view.unit]
+        row.table = np.concatenate([row.table, told[:, :2]], axis=1)
+        row.complete = float(told[:, 2].max(initial=0.0))
 
 
 def train(
@@ -322,7 +325,9 @@ def _fit_sufficiency(
     for row, (prefixes, _, _), p in zip(rows, rankings, scores, strict=True):
         chosen, expected = prefixes.chosen(sizes[row.fold])
         table.append(
-            sufficiency_row(row.standing(p), row.table, features, prefixes.order, tuple(chosen), expected)
+            sufficiency_row(
+                row.standing(p), row.table, features, prefixes.order, tuple(chosen), expected, row.complete
+            )
         )
         labels.append(row.item.covered(row.view.unit[prefixes.order[: settings.k]].tolist()))
     x, y = np.stack(table), np.array(labels, dtype=np.float32)
