@@ -254,6 +254,10 @@ def test_the_demo_refuses_what_its_corpus_cannot_answer(capsys, tmp_path, monkey
     told = json.loads(capsys.readouterr().out)
     assert told["right"] == 3
     assert told["refused"] is True
+    assert main(["demo", "--reader", "extractive"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("\nevidence: ") == 3
+    assert "evidence, before it was read: " in shown.rpartition("\n? ")[2]
 
 
 HANDBOOK = "# Leave\n\nWho may take leave.\n\n## Parental leave\n\nParental leave lasts **twelve** weeks.\n"

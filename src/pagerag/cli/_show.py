@@ -62,10 +62,16 @@ def show_found(result: Result) -> None:
 
 
 def show_verdict(result: Result) -> None:
-    """Print state, sufficiency and what each stage took."""
+    """Print state, sufficiency and what each stage took.
+
+    Where the reader kept silent, the state is told as what it was: a judgement from before the reading.
+    """
     state = paint(result.state, _COLOURS[result.state])
+    silent = result.answer.abstained
     stages = " · ".join(f"{name} {1000 * seconds:,.0f} ms" for name, seconds in result.timings.items())
-    print(f"\nevidence: {state} ({result.promotion.sufficiency:.2f}) · reader {result.answer.reader}")
+    head = "evidence, before it was read" if silent else "evidence"
+    tail = " found no answer in it" if silent else ""
+    print(f"\n{head}: {state} ({result.promotion.sufficiency:.2f}) · reader {result.answer.reader}{tail}")
     print(paint(stages, "dim"))
 
 
