@@ -34,7 +34,7 @@ def test_the_terms_of_a_long_passage_are_those_of_all_of_it() -> None:
 
 
 def test_the_cache_keeps_readings_takes_vectors_along_and_stays_small() -> None:
-    cache = PassageCache(most=2)
+    cache = PassageCache(most_bytes=3_000)
     first = cache.of(ZIMMER)
     assert cache.of(ZIMMER) is first
     vector = np.ones(2, dtype=np.float32)

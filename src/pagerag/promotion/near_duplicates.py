@@ -61,9 +61,9 @@ class Statements:
         if same != unit:
             return self._number.get(same, same)
         size, own = len(words), frozenset(words)
-        slack = int(_SLIPS * size) + 1
+        slack = _most_slips(size)
         for length in range(size - slack, size + slack + 1):
-            most = int(_SLIPS * max(size, length)) + 1
+            most = _most_slips(max(size, length))
             for other in self._by_length.get(length, ()):
                 # Most units differ in more words than may differ: two sets tell that at a tenth of the cost.
                 if len(own - self._different[other]) <= most and says_the_same(words, self._words[other]):
@@ -73,9 +73,14 @@ class Statements:
         return unit
 
 
+def _most_slips(words: int) -> int:
+    """Return in how many words a text of so many may differ from a copy."""
+    return int(_SLIPS * words) + 1
+
+
 def says_the_same(one: Sequence[str], other: Sequence[str]) -> bool:
     """Tell whether two texts, as words in order, differ in slips alone."""
-    most = int(_SLIPS * max(len(one), len(other))) + 1
+    most = _most_slips(max(len(one), len(other)))
     if abs(len(one) - len(other)) > most:
         return False
     if len(one) < 4 or len(other) < 4:

@@ -178,8 +178,8 @@ def _insert_postings(connection: sqlite3.Connection, units: Sequence[Unit], firs
     pairs = places[every] * len(units) + np.repeat(np.arange(len(units)), sizes)
     pairs, counts = np.unique(pairs[every >= 0], return_counts=True)
     counts = np.minimum(counts, MOST)
-    term_of, unit_of = np.divmod(pairs, len(units))
-    starts = np.searchsorted(term_of, np.arange(len(keys) + 1)).tolist()
+    of_term, unit_of = np.divmod(pairs, len(units))
+    starts = np.searchsorted(of_term, np.arange(len(keys) + 1)).tolist()
     rows = (unit_of + first).astype("<u4").tobytes()
     times = counts.astype(np.uint8).tobytes()
     connection.executemany(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pagerag._remember import Recent
 from pagerag.text.entities import extract_entities
 from pagerag.text.keys import key_number, title_keys
 from pagerag.text.names import MAX_READ, NameReading, opening_name, read_names
@@ -14,6 +15,8 @@ from pagerag.units import Candidate
 
 __all__ = ["PassageCache", "PassageReading"]
 
+_MOST_BYTES = 32 << 20  # of a cache: some six hundred passages of a thousand characters
+_ENTRY, _PER_CHARACTER = 1000, 50  # bytes of a reading: words, names and terms take fifty times the text
 _READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length
 
 
@@ -59,24 +62,18 @@ class PassageReading:
 
 
 class PassageCache:
-    """The last passages that were read, so that one that many questions find is read once.
+    """The last passages that were read, so that one that many questions find is read once. Thread-safe."""
 
-    Safe for several threads: two may read the same passage, and either reading will do.
-    """
-
-    def __init__(self, most: int = 2048) -> None:
-        self.most = most
-        self._kept: dict[tuple[str, str | None, str], PassageReading] = {}
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._recent = Recent[tuple[str, str | None, str], PassageReading](most_bytes)
 
     def of(self, unit: Candidate) -> PassageReading:
         """Return the unit's reading."""
         key = (unit.id, unit.title, unit.text)
-        kept = self._kept.get(key)
+        kept = self._recent.get((key,)).get(key)
         if kept is None:
             kept = PassageReading.of(unit)
-            if len(self._kept) >= self.most:
-                self._kept = {}
-            self._kept[key] = kept
+            self._recent.put([(key, kept, _ENTRY + _PER_CHARACTER * len(unit.text))])
         elif kept.unit.vector is None and unit.vector is not None:
             kept = replace(kept, unit=unit)
         return kept

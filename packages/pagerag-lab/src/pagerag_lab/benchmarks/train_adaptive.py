@@ -106,7 +106,7 @@ def starts(data: Path, say: Any) -> Iterator[Example]:
             corpus = corpus.without_titles()
         vectors = encoder(encoded, cache=True)
         searcher = MemoryCorpus(corpus.units, vectors)
-        readings = PassageCache(1 << 20)
+        readings = PassageCache(8 << 30)
         asked = corpus.questions[first:last]
         encoded_questions = vectors.encode_queries([one.question for one in asked])
         with searcher.snapshot() as now:
