@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pagerag import Candidate, promote
+from pagerag import Candidate, Promoter, promote
 from pagerag.promotion.near_duplicates import Statements, says_the_same
 
 TEXT = "Hans Zimmer, who composed the score of Interstellar, was born in Frankfurt in the year 1957."
@@ -25,8 +25,7 @@ TEXT = "Hans Zimmer, who composed the score of Interstellar, was born in Frankfu
     ],
 )
 def test_slips_are_copies(copy: str) -> None:
-    statements = Statements([Candidate("a", TEXT), Candidate("b", copy)])
-    assert [statements.first(0), statements.first(1)] == [0, 0]
+    assert _firsts(TEXT, copy) == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +40,35 @@ def test_slips_are_copies(copy: str) -> None:
     ],
 )
 def test_another_meaning_is_no_copy(other: str) -> None:
-    statements = Statements([Candidate("a", TEXT), Candidate("b", other)])
-    assert [statements.first(0), statements.first(1)] == [0, 1]
+    assert _firsts(TEXT, other) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "firsts"),
+    [
+        # a sentence of nothing but stop words keeps them in its analysis, and loses them in a longer one
+        (("It was. The film ended well.", "It was the film ended well"), [0, 0]),
+        (("?!", "?! ", "!?"), [0, 0, 0]),
+        # the third repeats the second word by word, and so stands for the first as well
+        ((TEXT, TEXT.replace("score", "scroe"), TEXT.replace("score", "SCROE")), [0, 0, 0]),
+        (("word " * 3000, "word " * 3001), [0, 1]),  # of long texts the length counts
+    ],
+)
+def test_copies_of_odd_texts(texts: tuple[str, ...], firsts: list[int]) -> None:
+    assert _firsts(*texts) == firsts
+
+
+def _firsts(*texts: str) -> list[int]:
+    """Return what each text repeats, the same whether or not analyses come with the pool."""
+    pool = [Candidate(str(place), text) for place, text in enumerate(texts)]
+    promoter = Promoter()
+    analyses = [promoter.analyze(unit) for unit in pool]
+    found = []
+    for given in (None, analyses, [analyses[0], *[None] * (len(pool) - 1)]):
+        statements = Statements(pool, given)
+        found.append([statements.first(place) for place in range(len(pool))])
+    assert found[0] == found[1] == found[2]
+    return found[0]
 
 
 def test_short_texts_are_copies_only_when_equal() -> None:

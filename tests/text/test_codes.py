@@ -9,7 +9,7 @@ import numpy as np
 from pagerag import Candidate, Promoter
 from pagerag.text import Analyzer
 from pagerag.text.analysis import codes_of
-from pagerag.text.codes import question_codes, unit_codes, word_codes
+from pagerag.text.codes import mark_words, question_codes, unit_codes, word_codes
 
 
 def test_equal_words_and_equal_stems_have_equal_codes() -> None:
@@ -59,3 +59,11 @@ def test_a_title_is_found_in_words_without_capitals() -> None:
     reading = Promoter().evidence("Whom did Bob meet?", pool).reading
     named = {name for name, has in zip(reading.names, reading.explicit[1].tolist(), strict=True) if has}
     assert named == {"Christopher Nolan", "Bob"}
+
+
+def test_marks_are_those_of_the_words_and_missing_beside_stop_words() -> None:
+    (codes,) = unit_codes([[("hans", "zimmer"), ("born", "zimmer")]])
+    assert codes.marks == mark_words(["born", "hans", "zimmer"])
+    assert 0 < codes.marks.bit_count() <= 3
+    assert unit_codes([[("hans",), ("it", "is")]])[0].marks is None
+    assert unit_codes([[()]])[0].marks == 0

@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from pagerag.text.analysis import Analysis, codes_of
+from pagerag.text.codes import mark_words
 from pagerag.text.lexicon import STOP_WORDS
 from pagerag.text.tokens import all_words
 from pagerag.units import Candidate
@@ -29,16 +31,18 @@ _NEGATIONS = frozenset("no not never none nor neither without cannot nobody noth
 class Statements:
     """Number what the units of a pool say, so that copies share a number; made unit by unit, as asked for.
 
-    A unit is compared with those of about its length only, so that pools of thousands stay quick.
+    Most units differ in many words: their ``mark_words`` tell that, which come with an analysis. Only units
+    that may be copies are read word by word.
     """
 
-    def __init__(self, pool: Sequence[Candidate]) -> None:
+    def __init__(self, pool: Sequence[Candidate], analyses: Sequence[Analysis | None] | None = None) -> None:
         self._pool = pool
+        self._analyses = analyses
         self._number: dict[int, int] = {}  # unit → the first unit that says the same
+        self._texts: dict[str, int] = {}
+        self._marks: dict[int, int] = {}  # of the first units
+        self._words: dict[int, list[str]] = {}  # of those that were read
         self._exact: dict[str, int] = {}
-        self._words: dict[int, list[str]] = {}
-        self._different: dict[int, frozenset[str]] = {}
-        self._by_length: dict[int, list[int]] = {}
 
     def first(self, unit: int) -> int:
         """Return the unit that was asked about first among those that say the same as this one."""
@@ -52,25 +56,53 @@ class Statements:
         return list(self._number)
 
     def _find(self, unit: int) -> int:
-        text = self._pool[unit].text
-        # Of a long unit its beginning and its end are read, and how long it is.
-        told = text if len(text) <= 2 * _READ else f"{text[:_READ]} {text[-_READ:]} {len(text)}"
-        words = all_words(_FOOTNOTE.sub(" ", told) if "[" in told else told)
-        key = " ".join(words) or text.strip()
-        same = self._exact.setdefault(key, unit)
+        same = self._texts.setdefault(self._pool[unit].text, unit)
         if same != unit:
-            return self._number.get(same, same)
-        size, own = len(words), frozenset(words)
-        slack = _most_slips(size)
-        for length in range(size - slack, size + slack + 1):
-            most = _most_slips(max(size, length))
-            for other in self._by_length.get(length, ()):
-                # Most units differ in more words than may differ: two sets tell that at a tenth of the cost.
-                if len(own - self._different[other]) <= most and says_the_same(words, self._words[other]):
-                    return other
-        self._words[unit], self._different[unit] = words, own
-        self._by_length.setdefault(size, []).append(unit)
+            return self._number[same]
+        marks, most = self._sketch(unit)
+        near = [other for other, theirs in self._marks.items() if (marks ^ theirs).bit_count() <= most]
+        first = self._copied(unit, near) if near else unit
+        if first == unit:
+            self._marks[unit] = marks
+        return first
+
+    def _sketch(self, unit: int) -> tuple[int, int]:
+        """Return the marks of the unit's words without stop words, and how many a copy's may differ in."""
+        text, analysis = self._pool[unit].text, self._analyses[unit] if self._analyses else None
+        codes = codes_of([analysis])[0] if analysis and len(text) <= 2 * _READ and "[" not in text else None
+        if codes is not None and codes.marks is not None:
+            marks, count = codes.marks, codes.words.shape[1]
+        else:
+            words = [word for word in self._read(unit) if word not in STOP_WORDS]
+            marks, count = mark_words(words), len(words)
+        # Between any two stop words there is a blank; a copy is a little longer at most.
+        longest = (count + len(text) // 2 + 1) * (1 + _SLIPS) + 1
+        return marks, 2 * int(_SLIPS * longest + 1)
+
+    def _copied(self, unit: int, near: Sequence[int]) -> int:
+        """Return the unit that this one repeats, word by word if there is one, else itself."""
+        same = unit
+        for other in (*near, unit):
+            key = " ".join(self._read(other)) or self._pool[other].text.strip()
+            same = self._exact.setdefault(key, other)
+        if same != unit:
+            return self._number[same]
+        words = self._read(unit)
+        slack = _most_slips(len(words))
+        for other in sorted(near, key=lambda place: len(self._read(place))):
+            told = self._read(other)
+            if abs(len(told) - len(words)) <= slack and says_the_same(words, told):
+                return other
         return unit
+
+    def _read(self, unit: int) -> list[str]:
+        """Return the unit's words, stop words included."""
+        if unit not in self._words:
+            text = self._pool[unit].text
+            # Of a long unit its beginning and its end are read, and how long it is.
+            told = text if len(text) <= 2 * _READ else f"{text[:_READ]} {text[-_READ:]} {len(text)}"
+            self._words[unit] = all_words(_FOOTNOTE.sub(" ", told) if "[" in told else told)
+        return self._words[unit]
 
 
 def _most_slips(words: int) -> int:

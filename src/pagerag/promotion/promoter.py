@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
-from pagerag.promotion.admission import admit_best, admit_reached
+from pagerag.promotion.admission import WIDTH, admit_best, admit_reached
 from pagerag.promotion.budget import Budget, count_characters
 from pagerag.promotion.candidates import (
     as_candidates,
@@ -204,7 +204,7 @@ class Promoter:
             earlier = check_analyses(analyses, len(given))
             analyses = [earlier[i] for i in order]
         judge = self.strategy(mode, strategy)
-        statements = Statements(pool)
+        statements = Statements(pool, analyses)
         budget = Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
         # what comes out is finite, as the tests check for any pool.
@@ -264,10 +264,12 @@ class Promoter:
         statements: Statements | None = None,
     ) -> Evidence:
         """Return what a strategy judges by: the pool read, linked and scored, before anything is selected."""
-        statements = statements or Statements(pool)
+        statements = statements or Statements(pool, analyses)
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
         retrieved = retrieved_scores(pool)
+        # together, which is quicker than one at a time, as those that were stored are needed
+        codes_of([analysis for analysis in (analyses or ())[:WIDTH] if analysis is not None])
         units = admit_best(retrieved, statements)
         readings = self._analyses(pool, units, analyses, mode)
         reached = admit_reached(asked, pool, units, readings, statements)

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._remember import remember
+from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["Codes", "question_codes", "unit_codes", "word_codes"]
+__all__ = ["Codes", "mark_words", "question_codes", "unit_codes", "word_codes"]
 
+MARKS = 1024
 STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 _PLACES = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F],
@@ -28,12 +30,13 @@ Ints = NDArray[np.int64]
 class Codes:
     """A unit's words as numbers, made once for each unit."""
 
-    __slots__ = ("repeats", "sizes", "words")
+    __slots__ = ("marks", "repeats", "sizes", "words")
 
-    def __init__(self, words: Ints, sizes: list[int], repeats: bool) -> None:
+    def __init__(self, words: Ints, sizes: list[int], repeats: bool, marks: int | None) -> None:
         self.words = words  # 2 x tokens of all sentences, see ``word_codes``
         self.sizes = sizes  # how many tokens each sentence has
         self.repeats = repeats  # a sentence is there twice
+        self.marks = marks  # see ``mark_words``; None where a sentence has nothing but stop words
 
 
 def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
@@ -42,16 +45,40 @@ def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
     Quicker than one unit at a time.
     """
     words = word_codes(list(chain.from_iterable(chain.from_iterable(units))))
+    sizes = [list(map(len, tokens)) for tokens in units]
+    totals = list(map(sum, sizes))
+    table = np.zeros((len(units), MARKS), dtype=np.bool_)
+    table[np.arange(len(units)).repeat(totals), words[0] & (MARKS - 1)] = True
+    packed = np.packbits(table, axis=1, bitorder="little").tobytes()
     found = []
     start = 0
-    for tokens in units:
-        sizes = list(map(len, tokens))
-        end = start + sum(sizes)
+    for place, tokens in enumerate(units):
+        end = start + totals[place]
         repeats = len(tokens) > 1 and len(set(tokens)) < len(tokens)
+        marks = packed[place * MARKS // 8 : (place + 1) * MARKS // 8]
+        told = STOP_WORDS.isdisjoint([row[0] for row in tokens if row])
         # a copy, so that one unit does not keep the words of all
-        found.append(Codes(words[:, start:end].copy(), sizes, repeats))
+        found.append(
+            Codes(
+                words[:, start:end].copy(),
+                sizes[place],
+                repeats,
+                int.from_bytes(marks, "little") if told else None,
+            )
+        )
         start = end
     return found
+
+
+def mark_words(words: Sequence[str]) -> int:
+    """Return a set of words as bits of one number, each word's by its code.
+
+    Two sets differ in at least as many words as there are bits that only one of them has.
+    """
+    marks = 0
+    for code in set(map(hash, words)):
+        marks |= 1 << (code & (MARKS - 1))
+    return marks
 
 
 def word_codes(words: Sequence[str]) -> Ints:
