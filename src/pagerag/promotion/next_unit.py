@@ -47,44 +47,70 @@ class Standing:
     asked: Floats
 
 
+class _GrowingSet:
+    """The rows of ``NEXT`` of a few units, while one after the other of them joins the set.
+
+    What a pair of units tells is computed once for all of them; a unit that joins raises maxima.
+    """
+
+    def __init__(self, standing: Standing, units: Sequence[int]) -> None:
+        view = standing.view
+        self.p = p = standing.p.take(units)
+        self.inside: list[int] = []
+        # what the units hold of the question, and what their titles do
+        cover = standing.cover.take(units, axis=0)
+        self.cover = np.array((cover, standing.titles.take(units, axis=0)))
+        self.have = np.zeros((2, 1, cover.shape[1]), dtype=np.float32)
+        document, place = view.document.take(units), view.place.take(units)
+        names = view.names.take(units, axis=0).take(units, axis=1)
+        apart = place - place[:, None]
+        self.same = same = document[:, None] == document
+        self.same_p = same * p[:, None]
+        self.table = table = np.zeros((len(NEXT), len(p)), dtype=np.float32)
+        table[0] = p
+        table[11:13] = np.add.reduce(self.cover, axis=2)
+        table[20:] = standing.asked[:, None]
+        # [i, value, j]: what j gains when i joins the set, in the order of NEXT from "linked" to "alike"
+        self.pairs = np.empty((len(p), 6, len(p)), dtype=np.float32)
+        self.pairs[:, 0] = view.linked.take(units, axis=0).take(units, axis=1).T
+        self.pairs[:, 1] = names
+        self.pairs[:, 2] = names.T
+        self.pairs[:, 3] = same & (apart == 1)
+        self.pairs[:, 4] = same & (apart == -1)
+        alike = np.add.reduce(np.minimum(cover[:, None], cover), axis=2)
+        np.divide(alike, np.maximum(table[11], 1e-6), out=self.pairs[:, 5])
+
+    def add(self, unit: int) -> None:
+        """Let a unit, by its place among those given, join the set."""
+        table = self.table
+        self.inside.append(unit)
+        np.maximum(self.have, self.cover[:, unit, None], out=self.have)
+        table[6] += self.same[unit]
+        np.maximum(table[7], self.same_p[unit], out=table[7])
+        np.maximum(table[14:20], self.pairs[unit], out=table[14:20])
+
+    def rows(self, left: Sequence[int]) -> Floats:
+        """Return one row of ``NEXT`` for each of these units."""
+        table = self.table
+        table[4] = len(self.inside)
+        table[5] = np.add.reduce(self.p.take(self.inside))
+        np.add.reduce(np.maximum(self.cover - self.have, 0.0), axis=2, out=table[8:10])
+        table[10] = covered = np.add.reduce(self.have[0, 0])
+        np.subtract(1.0 - covered, table[8], out=table[13])
+        rows = table.take(left, axis=1)
+        own = rows[0]
+        rows[1] = np.arange(len(own))
+        rows[2] = np.add.reduce(own)
+        np.divide(own, max(float(np.maximum.reduce(own)), 1e-6), out=rows[3])
+        return rows.T
+
+
 def next_rows(standing: Standing, chosen: Sequence[int], left: Sequence[int]) -> Floats:
     """Return one row of ``NEXT`` for each unit of ``left``, the rows of ``chosen`` being in the set."""
-    view, p = standing.view, standing.p
-    inside, rest = list(chosen), list(left)
-    cover, titles = standing.cover.take(rest, axis=0), standing.titles.take(rest, axis=0)
-    have = standing.cover.take(inside, axis=0).max(axis=0)
-    named = standing.titles.take(inside, axis=0).max(axis=0)
-    same = view.document.take(rest)[:, None] == view.document.take(inside)
-    apart = view.place.take(rest)[:, None] - view.place.take(inside)
-    held = p.take(inside)
-    own = p.take(rest)
-    best = max(float(own.max()), 1e-6)
-    gain = np.maximum(cover - have, 0.0).sum(axis=1)
-    whole = cover.sum(axis=1)
-    alike = np.minimum(cover[:, None], standing.cover.take(inside, axis=0)).sum(axis=2)
-    table = np.empty((len(NEXT), len(rest)), dtype=np.float32)
-    table[0] = own
-    table[1] = np.arange(len(rest))
-    table[2] = own.sum()
-    table[3] = own / best
-    table[4] = len(inside)
-    table[5] = held.sum()
-    table[6] = same.sum(axis=1)
-    table[7] = np.where(same, held, 0.0).max(axis=1)
-    table[8] = gain
-    table[9] = np.maximum(titles - named, 0.0).sum(axis=1)
-    table[10] = have.sum()
-    table[11] = whole
-    table[12] = titles.sum(axis=1)
-    table[13] = 1.0 - have.sum() - gain
-    table[14] = view.linked[np.ix_(rest, inside)].any(axis=1)
-    table[15] = view.names[np.ix_(inside, rest)].any(axis=0)
-    table[16] = view.names[np.ix_(rest, inside)].any(axis=1)
-    table[17] = (same & (apart == 1)).any(axis=1)
-    table[18] = (same & (apart == -1)).any(axis=1)
-    table[19] = (alike / np.maximum(whole, 1e-6)[:, None]).max(axis=1)
-    table[20:] = standing.asked[:, None]
-    return table.T
+    growing = _GrowingSet(standing, [*chosen, *left])
+    for place in range(len(chosen)):
+        growing.add(place)
+    return growing.rows(range(len(chosen), len(chosen) + len(left)))
 
 
 def rank_units(standing: Standing, worth: Any, most: int, usable: Sequence[bool] | None = None) -> list[int]:
@@ -98,12 +124,16 @@ def rank_units(standing: Standing, worth: Any, most: int, usable: Sequence[bool]
         able = sum(map(bool, usable))
     else:
         able = len(order)
+    if able < 2:
+        return order
     near = order[: min(CONSIDERED, able)]
     chosen = near[:1]
-    left = near[1:]
-    while left and len(chosen) < most:
-        best = left[int(np.argmax(worth(next_rows(standing, chosen, left))))]
-        chosen.append(best)
-        left.remove(best)
+    growing = _GrowingSet(standing, near)
+    left = list(range(len(near)))
+    joins = 0
+    while len(left) > 1 and len(chosen) < most:
+        growing.add(left.pop(joins))
+        joins = int(worth(growing.rows(left)).argmax())
+        chosen.append(near[left[joins]])
     inside = set(chosen)
     return chosen + [i for i in order if i not in inside]
