@@ -30,8 +30,8 @@ def test_units_of_one_document_share_its_title() -> None:
 def test_question_words_are_marked_where_they_stand() -> None:
     sentences, _, _ = laid_out(Candidate("a", "Hans was born. He sang.", "Zimmer"))
     words = list(dict.fromkeys(ASKED.tokens))
-    assert sentences.own[:, words.index("born")].tolist() == [True, False]
-    assert sentences.title[:, words.index("zimmer")].tolist() == [True]
+    assert sentences.found[0][:, words.index("born")].tolist() == [True, False]
+    assert sentences.titles[0][:, words.index("zimmer")].tolist() == [True]
     assert not sentences.repeats
 
 

@@ -24,7 +24,7 @@ def measures(mode: str = "document") -> dict[str, np.ndarray]:
 def test_shares_are_those_of_the_words() -> None:
     found = measures()
     assert found["w_share"].tolist() == pytest.approx([1.0, 2 / 3, 0.0])
-    planet, largest, volcano = rarity(("planet", "largest", "volcano")).tolist()
+    planet, largest, volcano = rarity(("planet", "largest", "volcano"))[0].tolist()
     total = planet + largest + volcano
     assert found["w_rare"].tolist() == pytest.approx([1.0, (planet + largest) / total, 0.0], abs=1e-5)
 
@@ -50,5 +50,5 @@ def test_the_measures_by_rarity_do_not_depend_on_the_other_units() -> None:
 
 
 def test_common_words_weigh_less_than_rare_ones() -> None:
-    common, rare = rarity(("year", "zyzzyva")).tolist()
+    common, rare = rarity(("year", "zyzzyva"))[0].tolist()
     assert common < rare

@@ -125,6 +125,8 @@ def _names(ids: Sequence[str | None]) -> list[str]:
                 "or leave ids out and they become the places in the pool",
                 item=name,
             )
+    if len(first) == len(ids):
+        return list(first)
     if not first:
         return [str(place) for place in range(len(ids))]
     # Ids that were given come first, so that they stay as they are.
@@ -204,11 +206,12 @@ def _relation(value: object, place: int) -> Relation:
 
 def _check(candidate: Candidate, place: int) -> None:
     wrong = _wrong(candidate)
-    name = f"candidate {place} (id {shown(candidate.id)})"
-    if wrong:
-        raise CandidateError(f"{name}{wrong}", item=candidate.id)
-    for relation in candidate.relations or ():
-        _check_relation(relation, name)
+    if wrong or candidate.relations:
+        name = f"candidate {place} (id {shown(candidate.id)})"
+        if wrong:
+            raise CandidateError(f"{name}{wrong}", item=candidate.id)
+        for relation in candidate.relations or ():
+            _check_relation(relation, name)
 
 
 def _wrong(candidate: Candidate) -> str:
@@ -218,8 +221,8 @@ def _wrong(candidate: Candidate) -> str:
         return f": text must be a string, not {type(text).__name__}"
     if not text or text.isspace():
         return " has no text; leave it out of the pool"
-    for name in ("title", "source"):
-        value: object = getattr(candidate, name)
+    value: object
+    for name, value in (("title", candidate.title), ("source", candidate.source)):
         if value is not None and not isinstance(value, str):
             return f": {name} must be a string, not {shown(value)}"
     return _wrong_number(candidate) or _wrong_lists(candidate)
@@ -252,7 +255,7 @@ def _wrong_lists(candidate: Candidate) -> str:
     if relations is not None and not isinstance(relations, tuple | list):
         return f": relations must be a sequence of Relations, not {shown(relations)}"
     metadata: object = candidate.metadata
-    if not isinstance(metadata, Mapping):
+    if type(metadata) is not dict and not isinstance(metadata, Mapping):  # the first is ten times as quick
         return f": metadata must be a mapping, not {shown(metadata)}"
     return ""
 

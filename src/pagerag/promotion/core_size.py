@@ -46,11 +46,11 @@ def size_rows(
     ``expected`` has the prefixes' expected F1, ``asked`` the features of the question.
     """
     near = list(ranked[: len(expected) + 1])
-    names = view.names[near][:, near]
+    names = view.names.take(near, axis=0).take(near, axis=1)
     named = (names | names.T).tolist()
-    linked = view.linked[near][:, near].tolist()
-    documents = view.document[near].tolist()
-    falling = [*(p[i] for i in ranked[: len(expected) + _RANKED]), *[0.0] * (_RANKED + 1)]
+    linked = view.linked.take(near, axis=0).take(near, axis=1).tolist()
+    documents = view.document.take(near).tolist()
+    falling = [*[p[i] for i in ranked[: len(expected) + _RANKED]], *[0.0] * (_RANKED + 1)]
     total = sum(p)
     question = asked.tolist()
     rows, kept = [], 0.0

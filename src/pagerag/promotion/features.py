@@ -197,7 +197,7 @@ def _of_question(evidence: Evidence) -> Floats:
     r, question, similarity = evidence.reading, evidence.reading.question, evidence.signals.similarity
     form = question.form
     tokens = tuple(dict.fromkeys(question.tokens))
-    rare = rarity(tokens)
+    rare, _ = rarity(tokens)
     known = r.query_has.any(axis=0)
     units = r.taking_part.tolist()
     return np.array(

@@ -269,8 +269,7 @@ def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
     Each word's share of the question's weight where the unit holds it, and where its title does, else 0.
     """
     reading = evidence.reading
-    rare = rarity(tuple(dict.fromkeys(reading.question.tokens)))
-    share = rare / max(float(rare.sum()), 1e-6)
+    _, share = rarity(tuple(dict.fromkeys(reading.question.tokens)))
     place = {unit: row for row, unit in enumerate(reading.taking_part.tolist())}
     rows = [place[unit] for unit in view.unit.tolist()]
     return reading.held.take(rows, axis=0) * share, reading.title_held.take(rows, axis=0) * share
@@ -284,9 +283,9 @@ def _complete(support: Floats | None, view: View) -> float:
 
 
 @cache
-def _columns(features: tuple[str, ...]) -> tuple[int, ...]:
+def _columns(features: tuple[str, ...]) -> NDArray[np.intp]:
     """Return where the features of ``_TOLD`` stand: themselves, or the best of a unit's sentences."""
-    return tuple(features.index(name if name in features else f"max_{name}") for name in _TOLD)
+    return np.array([features.index(name if name in features else f"max_{name}") for name in _TOLD])
 
 
 def sufficiency_row(
@@ -315,44 +314,39 @@ def sufficiency_row(
     documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0][:3]
     chosen, inside = list(core), set(core)
     told = table.take(_columns(features), axis=1)
-    signals = np.zeros((len(table), _SIGNALS), dtype=np.float32)
-    extra = table[:, len(features) :]
-    signals[:, : extra.shape[1]] = extra[:, :_SIGNALS]
-    support = np.zeros(_TOP, dtype=np.float32)
-    found = -np.sort(-signals[:, 0])[:_TOP]
-    support[: len(found)] = found
-    bearing = np.zeros(2, dtype=np.float32)
-    found = -np.sort(-signals[:, 1])[:2]
-    bearing[: len(found)] = found
+    signals = [*table.T[len(features) :].tolist(), [], []]
+    support = [*sorted(signals[0], reverse=True), *[0.0] * _TOP][:_TOP]
+    bearing = [*sorted(signals[1], reverse=True), 0.0, 0.0][:2]
+    most = np.maximum.reduce
+    total = np.add.reduce
     return np.concatenate(
         [
             np.array(
                 [
                     expected,
                     *top[:_TOP],
-                    scores.sum(),
+                    total(scores),
                     len(core),
-                    min(p[i] for i in chosen),
-                    max((value for i, value in enumerate(p) if i not in inside), default=0.0),
+                    min([p[i] for i in chosen]),
+                    max([value for i, value in enumerate(p) if i not in inside], default=0.0),
                     top[0] - top[1],
                     *documents,
                     len(set(view.document.take(chosen).tolist())),
                     view.linked.take(chosen, axis=0).take(chosen, axis=1).any(),
                     view.names.take(chosen, axis=0).take(chosen, axis=1).any(),
-                    cover.take(chosen, axis=0).max(axis=0).sum(),
-                    cover.take(order[:_TOP], axis=0).max(axis=0).sum(),
-                    cover.max(axis=0).sum(),
+                    total(most(cover.take(chosen, axis=0), axis=0)),
+                    total(most(cover.take(order[:_TOP], axis=0), axis=0)),
+                    total(most(cover, axis=0)),
                 ],
                 dtype=np.float32,
             ),
-            told.take(chosen, axis=0).max(axis=0),
-            told.max(axis=0),
-            support,
-            bearing,
+            most(told.take(chosen, axis=0), axis=0),
+            most(told, axis=0),
+            np.array([*support, *bearing], dtype=np.float32),
             standing.asked,
-            [complete],
+            np.array([complete], dtype=np.float32),
         ]
-    ).astype(np.float32)
+    )
 
 
 def order_of_argument(

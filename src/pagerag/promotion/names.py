@@ -81,10 +81,11 @@ class Names:
 
     def _resolve_short(self) -> dict[str, str]:
         """Return the names that the sentences' mentions stand for, where those are short for another."""
-        resolve, mentions, surfaces = self._gazetteer.resolve, self._mentions, self._surfaces
-        short = self._gazetteer.short.intersection(mentions)
-        whole = {key: resolve(key, surfaces[mentions.index(key)]) for key in short}
-        return {key: name for key, name in whole.items() if key != name}
+        resolve, short = self._gazetteer.resolve, self._gazetteer.short
+        # from the last to the first, so that the first spelling stands
+        spelled = zip(reversed(self._mentions), reversed(self._surfaces), strict=True)
+        found = {key: surface for key, surface in spelled if key in short}
+        return {key: name for key, surface in found.items() if (name := resolve(key, surface)) != key}
 
     def _resolved(self, keys: list[tuple[str, ...]]) -> list[Sequence[str]]:
         """Return, for each node, the names of what it mentions, each once."""
@@ -191,9 +192,11 @@ def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
     heads = frozenset(titles)
     found: list[tuple[int, str]] = []
     for node, tokens in enumerate(rows.tokens):
-        if not heads.isdisjoint(tokens):
-            for place in [place for place, token in enumerate(tokens) if token in heads]:
-                for title in titles[tokens[place]]:
+        for head in heads.intersection(tokens):
+            place = -1
+            for _ in range(tokens.count(head)):
+                place = tokens.index(head, place + 1)
+                for title in titles[head]:
                     if tokens[place : place + len(title.parts)] == title.parts:
                         found.append((node, title.key))  # noqa: PERF401  (three levels deep)
     return found

@@ -51,9 +51,9 @@ class Statements:
             known = self._number[unit] = self._find(unit)
         return known
 
-    def known(self) -> list[int]:
-        """Return the units that were asked about so far."""
-        return list(self._number)
+    def copies(self) -> dict[int, int]:
+        """Return the units that repeat another, of those that were asked about so far, each with that one."""
+        return {unit: first for unit, first in self._number.items() if unit != first}
 
     def _find(self, unit: int) -> int:
         same = self._texts.setdefault(self._pool[unit].text, unit)
@@ -68,11 +68,12 @@ class Statements:
 
     def _sketch(self, unit: int) -> tuple[int, int]:
         """Return the marks of the unit's words without stop words, and how many a copy's may differ in."""
-        text, analysis = self._pool[unit].text, self._analyses[unit] if self._analyses else None
-        codes = codes_of([analysis])[0] if analysis and len(text) <= 2 * _READ and "[" not in text else None
-        if codes is not None and codes.marks is not None:
+        text, marks, count = self._pool[unit].text, None, 0
+        analysis = self._analyses[unit] if self._analyses else None
+        if analysis is not None and "[" not in text and len(text) <= 2 * _READ:
+            (codes,) = codes_of((analysis,))
             marks, count = codes.marks, codes.words.shape[1]
-        else:
+        if marks is None:
             words = [word for word in self._read(unit) if word not in STOP_WORDS]
             marks, count = mark_words(words), len(words)
         # Between any two stop words there is a blank; a copy is a little longer at most.

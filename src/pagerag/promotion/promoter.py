@@ -246,9 +246,7 @@ class Promoter:
             core_places=tuple(order[i] for i in core),
             context_places=tuple(order[i] for i in context),
             state=judgement.state,
-            copies={
-                order[i]: order[statements.first(i)] for i in statements.known() if statements.first(i) != i
-            },
+            copies={order[unit]: order[first] for unit, first in statements.copies().items()},
         )
 
     def evidence(
@@ -375,11 +373,11 @@ def _support(choice: SupportEncoder | SupportChoice | None) -> SupportEncoder | 
 
 def _with_copies(judgement: Judgement, statements: Statements) -> Judgement:
     """Give each copy of a unit the score of the unit that stands for it."""
-    copies = [(unit, first) for unit in statements.known() if (first := statements.first(unit)) != unit]
+    copies = statements.copies()
     if not copies:
         return judgement
     scores = judgement.scores.copy()
-    for unit, first in copies:
+    for unit, first in copies.items():
         scores[unit] = scores[first]
     return replace(judgement, scores=scores)
 

@@ -86,52 +86,48 @@ class Sentences:
     """All sentences of the units that take part, one after the other, and the question's words in them."""
 
     __slots__ = (
-        "document",
-        "own",
-        "owner",
-        "repeats",
-        "sizes",
-        "stem",
-        "title",
-        "title_stem",
-        "which",
+        "counts", "document", "found", "lengths", "owner", "repeats", "row", "sizes", "titles", "which",
         "words",
-    )
+    )  # fmt: skip
 
+    lengths: list[int]  # how many sentences each unit has
+    counts: list[int]  # how many tokens each unit has
     owner: Ints  # S: place of the unit among those that take part
     document: Ints  # S
     sizes: list[int]  # S: how many tokens
     repeats: bool  # a unit says something twice
     words: Ints  # the codes of the tokens
-    own: Bools  # S x Q: the sentence has the question token
-    stem: Bools  # S x Q: it has a word with the token's stem
-    title: Bools  # documents x Q: the title has the question token
-    title_stem: Bools  # documents x Q
+    row: Ints  # the sentence of each token
+    found: Bools  # 2 x S x Q: the sentence has the question token; it has a word with the token's stem
+    titles: Bools  # 2 x documents x Q: the title has the question token; ... its stem
     which: Ints  # for each token the question's word that it is, or -1
 
     def __init__(self, analyses: Sequence[Analysis], documents: Documents, asked: Ints) -> None:
         units = codes_of(analyses)
         self.repeats = any(unit.repeats for unit in units)
-        titles = documents.titles
-        self.owner = np.arange(len(units)).repeat(list(map(len, analyses)))
+        self.lengths = [len(unit.sizes) for unit in units]
+        self.counts = [unit.words.shape[1] for unit in units]
+        self.owner = np.arange(len(units)).repeat(self.lengths)
         self.document = np.array(documents.of).take(self.owner)
         self.sizes = list(chain.from_iterable([unit.sizes for unit in units]))
-        words = np.concatenate([*[unit.words for unit in units], *[title.words for title in titles]], axis=1)
+        titles = [title.words for title in documents.titles]
+        words = np.concatenate([*[unit.words for unit in units], *titles], axis=1)
+        rows = [*self.sizes, *[title.shape[1] for title in titles]]
+        row = np.arange(len(rows)).repeat(rows)
         # [half, q, t]: the token t, or its stem (the other half), is the question's q; then t's row in a
         # table of the sentences and the titles
         hits = (words[:, None] == asked[:, :, None]).ravel().nonzero()[0]
         at, place = np.divmod(hits, max(words.shape[1], 1))
         half, column = np.divmod(at, max(asked.shape[1], 1))
-        rows = [*self.sizes, *[title.words.shape[1] for title in titles]]
         marks = np.zeros((2, len(rows), asked.shape[1]), dtype=np.bool_)
-        marks[half, np.arange(len(rows)).repeat(rows).take(place), column] = True
-        self.own, self.stem = marks[:, : len(self.sizes)]
-        self.title, self.title_stem = marks[:, len(self.sizes) :]
-        total = sum(self.sizes)
-        self.words = words[0, :total]
-        exact = (half == 0) & (place < total)
-        self.which = np.full(total, -1, dtype=np.int64)
-        self.which[place[exact]] = column[exact]
+        marks[half, row.take(place), column] = True
+        self.found, self.titles = marks[:, : len(self.sizes)], marks[:, len(self.sizes) :]
+        exact = int(half.searchsorted(1))
+        which = np.empty(words.shape[1], dtype=np.int64)
+        which.fill(-1)
+        which[place[:exact]] = column[:exact]
+        total = sum(self.counts)
+        self.words, self.row, self.which = words[0, :total], row[:total], which[:total]
 
 
 def narrow(
@@ -148,8 +144,8 @@ def narrow(
     total = len(sentences.owner)
     if total <= MAX_NODES:
         return None
-    found = np.add.reduce(sentences.own, axis=1, dtype=np.float32)
-    worth = found + np.add.reduce(sentences.title, axis=1, dtype=np.float32).take(sentences.document)
+    found = np.add.reduce(sentences.found[0], axis=1, dtype=np.float32)
+    worth = found + np.add.reduce(sentences.titles[0], axis=1, dtype=np.float32).take(sentences.document)
     worth[_leading(analyses, documents, sentences.document.tolist())] += 1.5
     if prior is not None:
         worth += (2.0 * prior).take(sentences.owner)
@@ -170,13 +166,13 @@ def narrow(
 
 def _leading(analyses: Sequence[Analysis], documents: Documents, document: list[int]) -> list[int]:
     """Return the sentences that name the title of another document, counted through all units."""
-    keys = frozenset([title.key for title in documents.titles])
-    named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
     own = [title.key for title in documents.titles]
+    keys = frozenset(own)
+    named = list(chain.from_iterable([analysis.entities for analysis in analyses]))
     return [
         place
-        for place, names in enumerate(named)
-        if not keys.isdisjoint(names) and len(keys.intersection(names)) > (own[document[place]] in names)
+        for place, none in enumerate(map(keys.isdisjoint, named))
+        if not none and len(keys.intersection(named[place])) > (own[document[place]] in named[place])
     ]
 
 
@@ -197,8 +193,8 @@ class Rows:
         keep: list[int] | None,
     ) -> None:
         owner, self.sizes, self.words = sentences.owner, sentences.sizes, sentences.words
-        self.document, self.own, self.stem = sentences.document, sentences.own, sentences.stem
-        within = list(chain.from_iterable([range(len(analysis)) for analysis in analyses]))
+        self.document, found = sentences.document, sentences.found
+        within = list(chain.from_iterable(map(range, sentences.lengths)))
         if keep is not None:
             kept = np.zeros(len(owner), dtype=np.bool_)
             kept[keep] = True
@@ -206,14 +202,15 @@ class Rows:
             self.sizes = list(map(self.sizes.__getitem__, keep))
             within = list(map(within.__getitem__, keep))
             owner, self.document = owner.take(keep), self.document.take(keep)
-            self.own, self.stem = self.own.take(keep, axis=0), self.stem.take(keep, axis=0)
+            found = found.take(keep, axis=1)
+        self.own, self.stem = found
         first = []
         for index, analysis in zip(units, analyses, strict=True):
             position = candidates[index].position
             place = index if position is None else position
             # Sentences of one chunk follow each other; the next chunk of the same document comes after.
             first.append(place if analysis.whole else place * STRIDE)
-        lengths = np.array(list(map(len, analyses)), dtype=np.int64)
+        lengths = np.array(sentences.lengths, dtype=np.int64)
         # A sentence of unknown place may stand anywhere; a document of unknown place is whole.
         opening = np.array(
             [
@@ -256,13 +253,16 @@ class Words:
 
     def __init__(self, rows: Rows, sentences: Sentences, documents: Documents) -> None:
         document = rows.document
-        self.count = np.add(rows.own, sentences.title.take(document, axis=0), dtype=np.float32)
+        title, title_stem = sentences.titles.take(document, axis=1)
+        self.count = np.add(rows.own, title, dtype=np.float32)
         self.has = (self.count > 0.0).astype(np.float32)
-        self.stem = rows.stem | sentences.title_stem.take(document, axis=0)
+        self.stem = rows.stem | title_stem
         seen = np.add.reduce(self.has, axis=0, dtype=np.float64)
         self.idf = (np.log((1.0 + len(rows)) / (1.0 + seen)) + 1.0).astype(np.float32)
         sizes = np.array([title.size or 1 for title in documents.titles], dtype=np.float32)
-        self.title_share = (np.add.reduce(sentences.title, axis=1, dtype=np.float32) / sizes).take(document)
+        self.title_share = (np.add.reduce(sentences.titles[0], axis=1, dtype=np.float32) / sizes).take(
+            document
+        )
         self.overlap = _overlap(rows.words, rows.sizes)
         self.size = self.overlap.diagonal().copy()
 

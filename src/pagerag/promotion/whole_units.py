@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._remember import remember
 from pagerag.promotion.sentence_arrays import Sentences
 
 __all__ = ["WHOLE", "rarity", "whole_units"]
@@ -36,10 +37,15 @@ def _weights() -> dict[str, float]:
     return {word: float(level) for level, words in levels.items() for word in words.split(" ")}
 
 
-def rarity(tokens: tuple[str, ...]) -> Floats:
-    """Return -ln of the share of texts that hold each token, by a list of common words (digits are rare)."""
+@remember(1 << 20)
+def rarity(tokens: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Return -ln of the share of texts that hold each token, by a list of common words (digits are rare).
+
+    And each token's share of their sum. Kept, because a promotion asks for a question's words several times.
+    """
     known = _weights()
-    return np.array([known.get(token, _RAREST) for token in tokens], dtype=np.float32)
+    rare = np.array([known.get(token, _RAREST) for token in tokens], dtype=np.float32)
+    return rare, rare / max(float(rare.sum()), 1e-6)
 
 
 def whole_units(
@@ -49,81 +55,82 @@ def whole_units(
 
     Which unit holds which of the question's words, in its text or its title; and which title does.
 
-    ``tokens`` are the question's words, each once, in the order of the columns of ``sentences.own``.
+    ``tokens`` are the question's words, each once, in the order of the columns of ``sentences.found``.
     """
     asked = len(tokens)
-    rare = rarity(tokens)
-    share = rare / max(float(rare.sum()), 1e-6)
-    owner = sentences.owner
-    own = sentences.own | sentences.title.take(sentences.document, axis=0)
-    stem = sentences.stem | sentences.title_stem.take(sentences.document, axis=0)
-    has = np.zeros((units, asked), dtype=bool)
-    np.logical_or.at(has, owner, own)
-    stems = np.zeros((units, asked), dtype=bool)
-    np.logical_or.at(stems, owner, stem)
-    told = np.zeros((units, asked), dtype=bool)
-    np.logical_or.at(told, owner, sentences.own)
+    _, share = rarity(tokens)
+    owner, single = sentences.owner, sentences.found[0]
+    own = single | sentences.titles[0].take(sentences.document, axis=0)
+    # where each unit's sentences start; a unit that has none (white space as far as it is read) holds nothing
+    opens = np.ones(len(owner), dtype=bool)
+    np.not_equal(owner[1:], owner[:-1], out=opens[1:])
+    starts = opens.nonzero()[0]
+    present = owner.take(starts) if len(starts) < units else slice(None)
+    document = np.zeros(units, dtype=np.int64)
+    document[present] = sentences.document.take(starts)
+    inside, titles = np.zeros((2, 2, units, asked), dtype=bool)
+    inside[:, present] = np.logical_or.reduceat(sentences.found, starts, axis=1)
+    titles[:, present] = sentences.titles.take(sentences.document.take(starts), axis=1)
+    has, stems = inside | titles
     table = np.zeros((units, len(WHOLE)), dtype=np.float32)
     df = np.add.reduce(has, axis=0)
     idf = np.log1p((units - df + 0.5) / (df + 0.5)).astype(np.float32)
-    pool_share = idf / max(float(idf.sum()), 1e-6)
-    single = sentences.own.astype(np.float32) @ share
-    table[:, 0] = has.mean(axis=1) if asked else 0.0
-    table[:, 1] = has @ share
-    np.maximum.at(table[:, 2], owner, own @ share)
-    two = single.copy()
+    pool_share = idf / max(float(np.add.reduce(idf)), 1e-6)
+    best = np.empty((3, len(owner)), dtype=np.float32)
+    best[0] = own @ share
+    best[1] = single.astype(np.float32) @ share
     if len(owner) > 1:
-        together = (sentences.own[1:] | sentences.own[:-1]) @ share
-        joined = np.where(owner[1:] == owner[:-1], together, 0.0)
-        two[1:] = np.maximum(two[1:], joined)
-    np.maximum.at(table[:, 3], owner, two)
+        together = (single[1:] | single[:-1]) @ share
+        together[opens[1:]] = 0.0
+        np.maximum(best[1, 1:], together, out=best[1, 1:])
+    best[2] = own @ pool_share
+    table[present, 2], table[present, 3], table[present, 5] = np.maximum.reduceat(best, starts, axis=1)
+    table[:, 0] = np.add.reduce(has, axis=1) / max(asked, 1)
+    table[:, 1] = has @ share
     table[:, 4] = stems @ share
-    np.maximum.at(table[:, 5], owner, own @ pool_share)
-    counts, sizes, runs, pairs = _words(sentences, units, asked)
-    mean = max(float(sizes.mean()), 1.0)
+    counts, runs, pairs = _words(sentences, units, asked)
+    sizes = np.array(sentences.counts, dtype=np.float32)
+    mean = max(float(np.float32(len(sentences.words) / units)), 1.0)
     damped = counts + _K1 * (1 - _B + _B * sizes / mean)[:, None]
     table[:, 6] = (counts * (_K1 + 1) / damped) @ pool_share / (_K1 + 1)
-    table[np.argsort(-table[:, 6], kind="stable"), 7] = np.arange(units)
+    table[(-table[:, 6]).argsort(kind="stable"), 7] = np.arange(units)
     table[:, 8] = runs / max(asked, 1)
     table[:, 9] = pairs / max(asked - 1, 1)
     table[:, 10] = np.log1p(sizes)
-    table[:, 11] = table[:, 1] - table[:, 1].max(initial=0.0)
-    table[:, 12] = (has & ~told) @ share
-    document = np.zeros(units, dtype=np.int64)
-    document[owner] = sentences.document
+    table[:, 11] = table[:, 1] - np.maximum.reduce(table[:, 1], initial=0.0)
+    table[:, 12] = (has & ~inside[0]) @ share
     table[:, 13] = _best_beside(table[:, 1], document)
-    return table, has, sentences.title.take(document, axis=0)
+    return table, has, titles[0]
 
 
 def _best_beside(value: Floats, document: NDArray[np.int64]) -> Floats:
     """Return the best ``value`` among the other units of each unit's document; 0 where it stands alone."""
     same = document[:, None] == document
-    np.fill_diagonal(same, False)
-    return np.asarray(np.where(same, value, 0.0).max(axis=1, initial=0.0))
+    same.ravel()[:: len(document) + 1] = False
+    return np.asarray(np.maximum.reduce(same * value, axis=1))
 
 
-def _words(sentences: Sentences, units: int, asked: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _words(sentences: Sentences, units: int, asked: int) -> tuple[Floats, Floats, Floats]:
     """Count words of each unit.
 
-    Return the question's words (units x words), all words, the longest run of question words in the
-    question's order, and how many neighbouring pairs of them each unit has.
+    Return the question's words (units x words), the longest run of question words in the question's order,
+    and how many neighbouring pairs of them each unit has.
     """
-    lengths = np.asarray(sentences.sizes, dtype=np.int64)
-    place = np.arange(len(lengths)).repeat(lengths)
-    of_unit = sentences.owner.take(place)
-    sizes = np.bincount(of_unit, minlength=units).astype(np.float32)
-    counts = np.zeros((units, asked), dtype=np.float32)
-    runs, pairs = np.zeros(units, dtype=np.float32), np.zeros(units, dtype=np.float32)
-    which = sentences.which
-    known = which >= 0
-    np.add.at(counts, (of_unit[known], which[known]), 1.0)
-    if len(which) > 1:
-        follows = known[1:] & (which[1:] == which[:-1] + 1) & known[:-1] & (place[1:] == place[:-1])
-        np.add.at(pairs, of_unit[1:][follows], 1.0)
-        if follows.any():
-            # the length of each run of neighbours: how far back the last break lies
-            at = np.arange(1, len(follows) + 1)
-            broken = np.maximum.accumulate(np.where(follows, 0, at))
-            np.maximum.at(runs, of_unit[1:], (at - broken) * follows + follows)
-    np.maximum.at(runs, of_unit[known], 1.0)
-    return counts, sizes, runs, np.minimum(pairs, max(asked - 1, 1))
+    # Of all words only those are looked at that the question has as well.
+    at = (sentences.which >= 0).nonzero()[0]
+    which, row = sentences.which.take(at), sentences.row.take(at)
+    unit = sentences.owner.take(row)
+    counts = np.bincount(unit * asked + which, minlength=units * asked).reshape(units, asked)
+    follows = (at[1:] == at[:-1] + 1) & (which[1:] == which[:-1] + 1) & (row[1:] == row[:-1])
+    pairs = np.bincount(unit[1:][follows], minlength=units)
+    # the length of each run of neighbours: how far back the last break lies
+    place = np.arange(len(at))
+    broken = place.copy()
+    broken[1:][follows] = 0
+    runs = np.zeros(units, dtype=np.int64)
+    np.maximum.at(runs, unit, place - np.maximum.accumulate(broken) + 1)
+    return (
+        counts.astype(np.float32),
+        runs.astype(np.float32),
+        np.minimum(pairs, max(asked - 1, 1)).astype(np.float32),
+    )

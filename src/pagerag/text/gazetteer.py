@@ -53,9 +53,9 @@ class Gazetteer:
                     _claim(self._aliases, alias, title)
             if initials in short:
                 _claim(self._acronyms, initials, title)
-        longer = [key for key in known if " " in key and key not in self.titles]
-        last_words = [key[key.rfind(" ") + 1 :] for key in longer]
-        for last, key in zip(last_words, longer, strict=True):
+        longer = [key for key in known.difference(self.titles) if " " in key]
+        for key in longer:
+            last = key[key.rfind(" ") + 1 :]
             if last in known:
                 _claim(self._surnames, last, key)
         if short:
