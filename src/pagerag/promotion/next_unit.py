@@ -90,19 +90,20 @@ class _GrowingSet:
         np.maximum(table[14:20], self.pairs[unit], out=table[14:20])
 
     def rows(self, left: Sequence[int]) -> Floats:
-        """Return one row of ``NEXT`` for each of these units."""
-        table = self.table
+        """Return one row of ``NEXT`` for each unit; those of ``left``, the others that remain, have meaning.
+
+        The others are there so that the trees judge equally many rows at every step.
+        """
+        table, own = self.table, self.p.take(left)
+        table[1].put(left, np.arange(len(own)))
+        table[2] = np.add.reduce(own)
+        np.divide(self.p, max(float(np.maximum.reduce(own)), 1e-6), out=table[3])
         table[4] = len(self.inside)
         table[5] = np.add.reduce(self.p.take(self.inside))
         np.add.reduce(np.maximum(self.cover - self.have, 0.0), axis=2, out=table[8:10])
         table[10] = covered = np.add.reduce(self.have[0, 0])
         np.subtract(1.0 - covered, table[8], out=table[13])
-        rows = table.take(left, axis=1)
-        own = rows[0]
-        rows[1] = np.arange(len(own))
-        rows[2] = np.add.reduce(own)
-        np.divide(own, max(float(np.maximum.reduce(own)), 1e-6), out=rows[3])
-        return rows.T
+        return table.T
 
 
 def next_rows(standing: Standing, chosen: Sequence[int], left: Sequence[int]) -> Floats:
@@ -110,7 +111,7 @@ def next_rows(standing: Standing, chosen: Sequence[int], left: Sequence[int]) ->
     growing = _GrowingSet(standing, [*chosen, *left])
     for place in range(len(chosen)):
         growing.add(place)
-    return growing.rows(range(len(chosen), len(chosen) + len(left)))
+    return growing.rows(range(len(chosen), len(chosen) + len(left)))[len(chosen) :]
 
 
 def rank_units(standing: Standing, worth: Any, most: int, usable: Sequence[bool] | None = None) -> list[int]:
@@ -133,7 +134,7 @@ def rank_units(standing: Standing, worth: Any, most: int, usable: Sequence[bool]
     joins = 0
     while len(left) > 1 and len(chosen) < most:
         growing.add(left.pop(joins))
-        joins = int(worth(growing.rows(left)).argmax())
+        joins = int(worth(growing.rows(left)).take(left).argmax())
         chosen.append(near[left[joins]])
     inside = set(chosen)
     return chosen + [i for i in order if i not in inside]

@@ -28,11 +28,15 @@ class Trees:
     threshold: NDArray[np.float32]
     leaf: NDArray[np.float32]
     bias: float
+    _asked: NDArray[np.int64] = field(init=False, repr=False)  # the features in one row
+    _leaves: NDArray[np.float32] = field(init=False, repr=False)  # ... and the leaves
     _first: NDArray[np.intp] = field(init=False, repr=False)  # where each tree's leaves start
     _tile: NDArray[np.float32] = field(init=False, repr=False)  # the thresholds, once for each row
 
     def __post_init__(self) -> None:
         depth, trees = self.feature.shape
+        object.__setattr__(self, "_asked", self.feature.ravel())
+        object.__setattr__(self, "_leaves", self.leaf.ravel())
         object.__setattr__(self, "_first", (np.arange(trees, dtype=np.intp) << depth)[:, None])
         object.__setattr__(self, "_tile", self.threshold.reshape(-1, 1))
 
@@ -53,13 +57,13 @@ class Trees:
         """Return Σ over trees of the leaf that each row reaches, plus the bias."""
         depth, trees = self.feature.shape
         columns = np.ascontiguousarray(rows.T)
-        answers = columns.take(self.feature.ravel(), axis=0) > self._thresholds(len(rows))
+        answers = columns.take(self._asked, axis=0) > self._thresholds(len(rows))
         digits = answers.view(np.uint8).reshape(depth, trees, len(rows))
         place = digits[depth - 1]
         for level in range(depth - 2, -1, -1):  # in place; a sum is faster than a shift here
             np.add(place, place, out=place)
             np.bitwise_or(place, digits[level], out=place)
-        reached = self.leaf.ravel().take(place + self._first)
+        reached = self._leaves.take(place + self._first)
         return np.asarray(np.add.reduce(reached, axis=0) + np.float32(self.bias))
 
     def to_arrays(self, prefix: str) -> dict[str, Any]:
