@@ -221,8 +221,8 @@ def _wrong(candidate: Candidate) -> str:
         return f": text must be a string, not {type(text).__name__}"
     if not text or text.isspace():
         return " has no text; leave it out of the pool"
-    value: object
-    for name, value in (("title", candidate.title), ("source", candidate.source)):
+    names: tuple[tuple[str, object], ...] = (("title", candidate.title), ("source", candidate.source))
+    for name, value in names:
         if value is not None and not isinstance(value, str):
             return f": {name} must be a string, not {shown(value)}"
     return _wrong_number(candidate) or _wrong_lists(candidate)

@@ -49,6 +49,18 @@ class Evidence:
         return opens.nonzero()[0]
 
     @cached_property
+    def present(self) -> NDArray[np.int64]:
+        """The candidates that are judged, in order: each sentence's, or in document mode each once."""
+        unit = self.reading.unit
+        return unit.take(self.segments) if self.mode == "document" else unit
+
+    @cached_property
+    def members(self) -> list[int]:
+        """Where each of ``present`` stands among the candidates that take part."""
+        place = {unit: row for row, unit in enumerate(self.reading.taking_part.tolist())}
+        return [place[unit] for unit in self.present.tolist()]
+
+    @cached_property
     def idf(self) -> Floats:
         """Each question token's share of their idf."""
         return self.reading.idf / self.reading.idf_total

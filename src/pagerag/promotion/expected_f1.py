@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from operator import truediv
 
 __all__ = ["expected_f1", "gold_count", "prefix_values"]
@@ -25,7 +26,7 @@ def gold_count(probabilities: Iterable[float], start: Sequence[float] = (1.0,)) 
 def _with(weights: list[float], p: float) -> list[float]:
     """Return the distribution with one unit more."""
     rest = 1.0 - p
-    grown = [a * rest + b * p for a, b in zip(weights, [0.0, *weights], strict=False)]
+    grown = [same * rest + fewer * p for fewer, same in pairwise((0.0, *weights))]
     if len(weights) <= _MOST:
         grown.append(weights[-1] * p)
     else:

@@ -198,7 +198,7 @@ def _of_question(evidence: Evidence) -> Floats:
     form = question.form
     tokens = tuple(dict.fromkeys(question.tokens))
     rare, _ = rarity(tokens)
-    known = r.query_has.any(axis=0)
+    known = np.logical_or.reduce(r.query_has, axis=0)
     units = r.taking_part.tolist()
     return np.array(
         (
@@ -207,14 +207,14 @@ def _of_question(evidence: Evidence) -> Floats:
             form == "yes-no",
             len(r.asked_places),
             len(question.tokens),
-            (r.asked & r.is_title).sum(),
+            np.count_nonzero(r.asked & r.is_title),
             _ASKS.index(question.asks),
             question.nested,
             np.log1p(len(r.candidates)),
             sum([bool(r.candidates[i].title) for i in units]) / len(units),
             len(set(r.document.tolist())) / len(units),
-            r.whole[:, 1].max(initial=0.0),
-            rare[~known].sum() / max(float(rare.sum()), 1e-6),
+            np.maximum.reduce(r.whole[:, 1], initial=0.0),
+            np.add.reduce(rare[~known]) / max(float(np.add.reduce(rare)), 1e-6),
             _NO_VECTOR if similarity is None else similarity.max(),
         ),
         dtype=np.float32,
@@ -225,7 +225,7 @@ def _joint_similarity(evidence: Evidence, base: Floats) -> Floats:
     """Return similarity to the question ⊕ one of the best sentences of other documents."""
     signals, unit = evidence.signals, evidence.reading.unit
     if signals.similarity is None or signals.vectors is None:
-        return np.array([_NO_VECTOR] * len(base), dtype=np.float32)
+        return np.array(_NO_VECTOR, dtype=np.float32).repeat(len(base))
     sim = signals.similarity[unit]
     first = np.argsort(-base, kind="stable")[:5]
     # |q + v|² = 2 + 2 q·v for unit vectors
@@ -330,10 +330,10 @@ class View:
 def unit_view(evidence: Evidence) -> View:
     """Gather the signals sentence by sentence or, in document mode, over the sentences of each unit."""
     r, links = evidence.reading, evidence.links
+    present = evidence.present
     if evidence.mode != "document":
-        return View(r.unit, r.document, r.place, links.cross, evidence.fresh, links.towards)
+        return View(present, r.document, r.place, links.cross, evidence.fresh, links.towards)
     starts = evidence.segments
-    present = r.unit.take(starts)
     # the three relations as bits of one number, so that they are gathered together
     bits = links.cross.view(np.uint8) | evidence.fresh.view(np.uint8) << 1 | links.towards.view(np.uint8) << 2
     bits = np.bitwise_or.reduceat(np.bitwise_or.reduceat(bits, starts, axis=0), starts, axis=1)
@@ -356,12 +356,11 @@ def unit_features(evidence: Evidence) -> Floats:
     """
     nodes = node_features(evidence)
     r = evidence.reading
-    whole, asked = _of_units(evidence), _of_question(evidence)
-    place = {unit: column for column, unit in enumerate(r.taking_part.tolist())}
+    whole, asked = _of_units(evidence).take(evidence.members, axis=1), _of_question(evidence)
     if evidence.mode != "document":
         table = np.empty((len(FEATURES), len(r)), dtype=np.float32)
         table[:_OF_UNIT] = nodes
-        table[_OF_UNIT:_OF_QUESTION] = whole.take([place[unit] for unit in r.unit.tolist()], axis=1)
+        table[_OF_UNIT:_OF_QUESTION] = whole
         table[_OF_QUESTION:] = asked[:, None]
         return table.T
     starts = evidence.segments
@@ -374,13 +373,12 @@ def unit_features(evidence: Evidence) -> Floats:
     np.divide(np.add.reduceat(nodes, starts, axis=1), size, out=table[width : 2 * width])
     covered = np.maximum.reduceat(r.query_has, starts, axis=0)
     named = np.maximum.reduceat(r.entity.take(r.asked_places, axis=1), starts, axis=0)
-    present = r.unit.take(starts)
     table[2 * width] = covered @ r.idf / r.idf_total
     table[2 * width + 1] = np.add.reduce(named, axis=1) / max(len(r.asked_places), 1)
     table[2 * width + 2] = np.log1p(size)
-    table[2 * width + 3] = evidence.signals.retrieved.take(present)
+    table[2 * width + 3] = evidence.signals.retrieved.take(evidence.present)
     end = 2 * width + 4 + len(whole)
-    table[2 * width + 4 : end] = whole.take([place[unit] for unit in present.tolist()], axis=1)
+    table[2 * width + 4 : end] = whole
     table[end:] = asked[:, None]
     return table.T
 

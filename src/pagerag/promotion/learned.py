@@ -197,7 +197,7 @@ class LearnedStrategy:
         view = unit_view(evidence)
         table, rows = self._scores(evidence, view)
         asked = table[0, len(self.model.features) - len(OF_QUESTION) : len(self.model.features)]
-        standing = Standing(view, rows, *cover_of(evidence, view), asked)
+        standing = Standing(view, rows, *cover_of(evidence), asked)
         usable = self._usable(evidence)
         ranked = rank_units(standing, self.model.next.log_odds, LARGEST, usable)
         core, expected = self._core(standing, [i for i in ranked if usable[i]], fits)
@@ -263,15 +263,13 @@ class LearnedStrategy:
         return tuple(chosen[:size]), expected[size - 1]
 
 
-def cover_of(evidence: Evidence, view: View) -> tuple[Floats, Floats]:
+def cover_of(evidence: Evidence) -> tuple[Floats, Floats]:
     """Return rows x question words, twice.
 
     Each word's share of the question's weight where the unit holds it, and where its title does, else 0.
     """
-    reading = evidence.reading
+    reading, rows = evidence.reading, evidence.members
     _, share = rarity(tuple(dict.fromkeys(reading.question.tokens)))
-    place = {unit: row for row, unit in enumerate(reading.taking_part.tolist())}
-    rows = [place[unit] for unit in view.unit.tolist()]
     return reading.held.take(rows, axis=0) * share, reading.title_held.take(rows, axis=0) * share
 
 
@@ -392,4 +390,5 @@ def _sigmoid(x: float) -> float:
 
 
 def _sigmoid_all(x: Floats) -> Floats:
-    return (1.0 / (1.0 + np.exp(-np.minimum(np.maximum(x, -30.0), 30.0)))).astype(np.float32)
+    bounded = np.minimum(np.maximum(x, -30.0), 30.0)
+    return np.asarray(1.0 / (1.0 + np.exp(-bounded)), dtype=np.float32)

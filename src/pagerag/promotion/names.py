@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promotion.candidates import MAX_ENTITIES, most_confident
-from pagerag.promotion.sentence_arrays import Documents, Rows, Title
+from pagerag.promotion.sentence_arrays import Documents, Rows
 from pagerag.text.entities import name_key
 from pagerag.text.gazetteer import Gazetteer
 from pagerag.text.questions import Question
@@ -185,20 +185,21 @@ class Names:
 
 def _titles_in(rows: Rows, documents: Documents) -> list[tuple[int, str]]:
     """Return (node, key) of the titles of two words or more among a sentence's words, in any case."""
-    titles: dict[str, list[Title]] = {}
-    for title in documents.titles:
-        if title.parts:
-            titles.setdefault(title.parts[0], []).append(title)
-    heads = frozenset(titles)
-    found: list[tuple[int, str]] = []
-    for node, tokens in enumerate(rows.tokens):
-        for head in heads.intersection(tokens):
-            place = -1
-            for _ in range(tokens.count(head)):
-                place = tokens.index(head, place + 1)
-                for title in titles[head]:
-                    if tokens[place : place + len(title.parts)] == title.parts:
-                        found.append((node, title.key))  # noqa: PERF401  (three levels deep)
+    titles = [title for title in documents.titles if title.parts]
+    if not titles:
+        return []
+    heads = np.array([title.head for title in titles])
+    at, which = (rows.words[:, None] == heads).nonzero()
+    node = rows.node.take(at)
+    found = []
+    for row, place, title in zip(
+        node.tolist(),
+        (at - rows.starts.take(node)).tolist(),
+        map(titles.__getitem__, which.tolist()),
+        strict=True,
+    ):
+        if rows.tokens[row][place : place + len(title.parts)] == title.parts:
+            found.append((row, title.key))
     return found
 
 

@@ -119,12 +119,11 @@ def rank_units(standing: Standing, worth: Any, most: int, usable: Sequence[bool]
 
     ``worth`` gives the log-odds of rows of ``NEXT``; rows that are not ``usable`` come last.
     """
-    order = np.argsort(-standing.p, kind="stable").tolist()
-    if usable is not None:
-        order = [i for i in order if usable[i]] + [i for i in order if not usable[i]]
+    order = (-standing.p).argsort(kind="stable").tolist()
+    able = len(order)
+    if usable is not None and not all(usable):
         able = sum(map(bool, usable))
-    else:
-        able = len(order)
+        order = [i for i in order if usable[i]] + [i for i in order if not usable[i]]
     if able < 2:
         return order
     near = order[: min(CONSIDERED, able)]

@@ -228,12 +228,13 @@ class Promoter:
         # By worth, for those who read only the first; the core itself stays in the order of the argument.
         ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
         best_first = sorted(core, key=ranking.index)
-        after = (
-            np.argsort(-worth, kind="stable").tolist()
-            if fill_by_score or not judgement.ranking
-            else ([*ranking, *np.argsort(-worth, kind="stable").tolist()])
-        )
-        context = (*best_first, *budget.fill(core, after))
+
+        def after() -> Iterator[int]:
+            if judgement.ranking and not fill_by_score:
+                yield from ranking
+            yield from np.argsort(-worth, kind="stable").tolist()
+
+        context = (*best_first, *budget.fill(core, after()))
         return Promotion(
             question=question,
             k=k,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ Bools = NDArray[np.bool_]
 class Title:
     """A document's title, read. The key is empty where there is no title, or nothing to tell it by."""
 
-    __slots__ = ("key", "name", "parts", "size", "words")
+    __slots__ = ("head", "key", "name", "parts", "size", "words")
 
     def __init__(self, title: str) -> None:
         self.name = title[:_LONGEST_TITLE]
@@ -54,6 +54,7 @@ class Title:
         self.words = word_codes(tokens)
         self.size = len(set(tokens))
         self.parts = title_parts(self.key)[0]  # the words of the key, where there are several
+        self.head = hash(self.parts[0]) if self.parts else 0  # the code of the first
 
 
 @remember(8 << 20)
@@ -180,8 +181,8 @@ class Rows:
     """The nodes: the sentences that take part, as arrays and lists of the same length."""
 
     __slots__ = (
-        "closes", "document", "flags", "nodes", "opens", "own", "place", "relations", "sentence", "sizes",
-        "spans", "stem", "tokens", "unit", "words",
+        "closes", "document", "flags", "node", "nodes", "opens", "own", "place", "relations", "sentence",
+        "spans", "starts", "stem", "tokens", "unit", "words",
     )  # fmt: skip
 
     def __init__(
@@ -192,18 +193,21 @@ class Rows:
         sentences: Sentences,
         keep: list[int] | None,
     ) -> None:
-        owner, self.sizes, self.words = sentences.owner, sentences.sizes, sentences.words
+        owner, sizes, self.words = sentences.owner, sentences.sizes, sentences.words
         self.document, found = sentences.document, sentences.found
         within = list(chain.from_iterable(map(range, sentences.lengths)))
         if keep is not None:
             kept = np.zeros(len(owner), dtype=np.bool_)
             kept[keep] = True
-            self.words = self.words[kept.repeat(self.sizes)]
-            self.sizes = list(map(self.sizes.__getitem__, keep))
+            self.words = self.words[kept.take(sentences.row)]
+            sizes = list(map(sizes.__getitem__, keep))
             within = list(map(within.__getitem__, keep))
             owner, self.document = owner.take(keep), self.document.take(keep)
             found = found.take(keep, axis=1)
         self.own, self.stem = found
+        # of each token the node, and of each node its first token
+        self.node: Ints = np.arange(len(sizes)).repeat(sizes)
+        self.starts: Ints = np.array([0, *accumulate(sizes)], dtype=np.int64)
         first = []
         for index, analysis in zip(units, analyses, strict=True):
             position = candidates[index].position
@@ -263,16 +267,16 @@ class Words:
         self.title_share = (np.add.reduce(sentences.titles[0], axis=1, dtype=np.float32) / sizes).take(
             document
         )
-        self.overlap = _overlap(rows.words, rows.sizes)
+        self.overlap = _overlap(rows.words, rows.node, len(rows))
         self.size = self.overlap.diagonal().copy()
 
 
-def _overlap(words: Ints, sizes: list[int]) -> Floats:
+def _overlap(words: Ints, node: Ints, nodes: int) -> Floats:
     """Compute |Tok(s_i) ∩ Tok(s_j)|: a column for each word that is there, and the product of the rows."""
     order = words.argsort()
     ordered = words.take(order)
     column = np.zeros(len(words), dtype=np.intp)
     np.add.accumulate(ordered[1:] != ordered[:-1], out=column[1:])
-    has = np.zeros((len(sizes), int(column[-1]) + 1 if len(words) else 1), dtype=np.float32)
-    has[np.arange(len(sizes)).repeat(sizes).take(order), column] = 1.0
+    has = np.zeros((nodes, int(column[-1]) + 1 if len(words) else 1), dtype=np.float32)
+    has[node.take(order), column] = 1.0
     return has @ has.T

@@ -99,7 +99,7 @@ def _read(item: LabelledPool) -> tuple[Floats, Floats, View, tuple[Floats, Float
     view = unit_view(evidence)
     table = unit_features(evidence)
     asked = table[0, -len(OF_QUESTION) :].copy()
-    return np.ascontiguousarray(table), asked, view, cover_of(evidence, view)
+    return np.ascontiguousarray(table), asked, view, cover_of(evidence)
 
 
 def read_rows(
