@@ -77,8 +77,9 @@ class Statements:
             words = [word for word in self._read(unit) if word not in STOP_WORDS]
             marks, count = mark_words(words), len(words)
         # Between any two stop words there is a blank; a copy is a little longer at most.
-        longest = (count + len(text) // 2 + 1) * (1 + _SLIPS) + 1
-        return marks, 2 * int(_SLIPS * longest + 1)
+        longest = count + len(text) // 2 + 1
+        longest += _most_slips(longest)
+        return marks, 2 * _most_slips(longest)
 
     def _copied(self, unit: int, near: Sequence[int]) -> int:
         """Return the unit that this one repeats, word by word if there is one, else itself."""
