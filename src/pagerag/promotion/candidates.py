@@ -330,6 +330,8 @@ def budget_of(k: int | None, top_n: int | None = None, top_k: int | None = None)
 
     5 when none is given; two that differ are refused.
     """
+    if k is None and top_n is None and top_k is None:
+        return _DEFAULT_K
     given = {
         name: value for name, value in (("k", k), ("top_n", top_n), ("top_k", top_k)) if value is not None
     }
@@ -340,7 +342,7 @@ def budget_of(k: int | None, top_n: int | None = None, top_k: int | None = None)
     if any(value != values[0] for value in values[1:]):
         said = ", ".join(f"{name}={shown(value)}" for name, value in given.items())
         raise InputError(f"{said} are the same setting with different values; give one of them")
-    return values[0] if values else _DEFAULT_K
+    return values[0]
 
 
 def check_budget(k: object, mode: object, max_tokens: object) -> None:

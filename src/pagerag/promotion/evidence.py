@@ -93,7 +93,7 @@ class Evidence:
     @cached_property
     def cues(self) -> Floats:
         """Relation cues that the sentence shares with the question."""
-        return _bits(self.reading.relations & self.reading.question.relations)
+        return np.asarray(np.add.reduce(self.signalled, axis=1))
 
     @cached_property
     def signalled(self) -> Floats:

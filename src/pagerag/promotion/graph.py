@@ -7,7 +7,7 @@ with its documents, sentences, entities and typed edges is drawn from them on de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,8 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
     """Link the sentences of the pool and score each link as a hypothesis."""
     n = len(reading)
     df = np.add.reduce(reading.entity, axis=0)
-    rarity = score.idf(df, n)
+    idf = score.idf_by_df(n)
+    rarity = idf.take(df.astype(np.intp))
     one = reading.document[:, None] == reading.document
     same = one.astype(np.float32)
     sums = _trigger_sums(reading, rarity, df, same)
@@ -115,8 +116,7 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
 
     conf = score.confidence(triggers, w)
     # idf falls with df: no entity is rarer than one that a single sentence names
-    singles = reading.entities.has_singles
-    rarest = _rarest(n) if singles else float(rarity[df > 0].max(initial=0.0))
+    rarest = float(idf[1] if reading.entities.has_singles else rarity[df > 0].max(initial=0.0))
     spec = score.share(idf_sum, triggers, rarest)
     hub = score.share(df_sum, triggers, float(df.max(initial=1.0)))
     div = score.diversity(sources, w)
@@ -161,12 +161,6 @@ def build_links(reading: Reading, w: Weights, *, paragraph: bool) -> Links:
         idf=rarity,
         layers=layers,
     )
-
-
-@cache
-def _rarest(n: int) -> float:
-    """Compute idf(t) of what one of ``n`` sentences names, of which there are at most ``MAX_NODES``."""
-    return float(score.idf(1, n))
 
 
 def _trigger_sums(reading: Reading, rarity: Floats, df: Floats, same: Square) -> NDArray[np.float32]:

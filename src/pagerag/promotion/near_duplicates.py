@@ -19,6 +19,7 @@ from pagerag.units import Candidate
 
 __all__ = ["Statements", "says_the_same"]
 
+_AHEAD = 20
 _READ = 4_000  # characters at either end
 _SLIPS = 0.06  # share of the words that may differ
 # Behind a blank or the end of a sentence alone: "rows[1]" and "rows[2]" are different things.
@@ -37,7 +38,10 @@ class Statements:
 
     def __init__(self, pool: Sequence[Candidate], analyses: Sequence[Analysis | None] | None = None) -> None:
         self._pool = pool
-        self._analyses = analyses
+        self._analyses = analyses or (None,) * len(pool)
+        # Codes are made together, which is quicker, of as many units as are asked about in most pools.
+        ahead = {unit: one for unit, one in enumerate(self._analyses[:_AHEAD]) if one is not None}
+        self._codes = dict(zip(ahead, codes_of(list(ahead.values())), strict=True))
         self._number: dict[int, int] = {}  # unit → the first unit that says the same
         self._texts: dict[str, int] = {}
         self._marks: dict[int, int] = {}  # of the first units
@@ -68,18 +72,17 @@ class Statements:
 
     def _sketch(self, unit: int) -> tuple[int, int]:
         """Return the marks of the unit's words without stop words, and how many a copy's may differ in."""
-        text, marks, count = self._pool[unit].text, None, 0
-        analysis = self._analyses[unit] if self._analyses else None
-        if analysis is not None and "[" not in text and len(text) <= 2 * _READ:
-            (codes,) = codes_of((analysis,))
-            marks, count = codes.marks, codes.words.shape[1]
-        if marks is None:
+        text, codes, analysis = self._pool[unit].text, self._codes.get(unit), self._analyses[unit]
+        if codes is None and analysis is not None:
+            (codes,) = codes_of([analysis])
+        if codes is None or codes.marks is None or "[" in text or len(text) > 2 * _READ:
             words = [word for word in self._read(unit) if word not in STOP_WORDS]
             marks, count = mark_words(words), len(words)
+        else:
+            marks, count = codes.marks, codes.words.shape[1]
         # Between any two stop words there is a blank; a copy is a little longer at most.
         longest = count + len(text) // 2 + 1
-        longest += _most_slips(longest)
-        return marks, 2 * _most_slips(longest)
+        return marks, 2 * _most_slips(longest + _most_slips(longest))
 
     def _copied(self, unit: int, near: Sequence[int]) -> int:
         """Return the unit that this one repeats, word by word if there is one, else itself."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
-from pagerag.promotion.admission import WIDTH, admit_best, admit_reached
+from pagerag.promotion.admission import admit_best, admit_reached
 from pagerag.promotion.budget import Budget, count_characters
 from pagerag.promotion.candidates import (
     as_candidates,
@@ -267,8 +267,6 @@ class Promoter:
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
         retrieved = retrieved_scores(pool)
-        # together, which is quicker than one at a time, as those that were stored are needed
-        codes_of([analysis for analysis in (analyses or ())[:WIDTH] if analysis is not None])
         units = admit_best(retrieved, statements)
         readings = self._analyses(pool, units, analyses, mode)
         reached = admit_reached(asked, pool, units, readings, statements)
@@ -336,16 +334,15 @@ class Promoter:
             return [analyze(pool[place].text, whole=whole) for place in units]
         found = []
         for place in units:
-            candidate, analysis = pool[place], analyses[place]
-            if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(candidate.text):
+            text, analysis = pool[place].text, analyses[place]
+            if analysis is not None and analysis.spans and analysis.spans[-1][1] > len(text):
+                name = pool[place].id
                 raise CandidateError(
-                    f"the stored analysis of candidate {candidate.id!r} is of a longer text; index it again",
-                    item=candidate.id,
+                    f"the stored analysis of candidate {name!r} is of a longer text; index it again",
+                    item=name,
                 )
             usable = analysis is not None and analysis.whole == whole
-            found.append(
-                analysis if usable and analysis is not None else analyze(candidate.text, whole=whole)
-            )
+            found.append(analysis if usable and analysis is not None else analyze(text, whole=whole))
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "edge_score",
     "entity_overlap",
     "idf",
+    "idf_by_df",
     "length_cost",
     "lexical_coverage",
     "literal_bonus",
@@ -116,6 +118,12 @@ def diversity(sources: ArrayLike, w: Weights) -> Array:
 def idf(df: ArrayLike, sentences: int) -> Array:
     """Compute idf(t) = log((1 + |S_q|) / (1 + df(t))) + 1 within the query-local graph (A.3, idf)."""
     return (np.log((1.0 + sentences) / (1.0 + np.asarray(df, dtype=np.float64))) + 1.0).astype(np.float32)
+
+
+@cache
+def idf_by_df(sentences: int) -> Array:
+    """Return idf for each df from 0 to ``sentences``; kept, because a graph has few sentences at most."""
+    return idf(np.arange(sentences + 1), sentences)
 
 
 def share(total: ArrayLike, triggers: ArrayLike, largest: float) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._remember import remember
+from pagerag.promotion import score
 from pagerag.text.analysis import Analysis, codes_of
 from pagerag.text.codes import word_codes
 from pagerag.text.gazetteer import title_entities, title_parts
@@ -261,8 +262,7 @@ class Words:
         self.count = np.add(rows.own, title, dtype=np.float32)
         self.has = (self.count > 0.0).astype(np.float32)
         self.stem = rows.stem | title_stem
-        seen = np.add.reduce(self.has, axis=0, dtype=np.float64)
-        self.idf = (np.log((1.0 + len(rows)) / (1.0 + seen)) + 1.0).astype(np.float32)
+        self.idf = score.idf_by_df(len(rows)).take(np.add.reduce(self.has, axis=0).astype(np.intp))
         sizes = np.array([title.size or 1 for title in documents.titles], dtype=np.float32)
         self.title_share = (np.add.reduce(sentences.titles[0], axis=1, dtype=np.float32) / sizes).take(
             document
