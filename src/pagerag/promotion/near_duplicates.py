@@ -65,7 +65,7 @@ class Statements:
             return self._number[same]
         marks, most = self._sketch(unit)
         near = [other for other, theirs in self._marks.items() if (marks ^ theirs).bit_count() <= most]
-        first = self._copied(unit, near) if near else unit
+        first = self._copied(unit, marks, near) if near else unit
         if first == unit:
             self._marks[unit] = marks
         return first
@@ -76,29 +76,30 @@ class Statements:
         if codes is None and analysis is not None:
             (codes,) = codes_of([analysis])
         if codes is None or codes.marks is None or "[" in text or len(text) > 2 * _READ:
-            words = [word for word in self._read(unit) if word not in STOP_WORDS]
-            marks, count = mark_words(words), len(words)
-        else:
-            marks, count = codes.marks, codes.words.shape[1]
-        # Between any two stop words there is a blank; a copy is a little longer at most.
-        longest = count + len(text) // 2 + 1
-        return marks, 2 * _most_slips(longest + _most_slips(longest))
+            words = self._read(unit)
+            marks, size = mark_words([word for word in words if word not in STOP_WORDS]), len(words)
+        else:  # an analysis has no stop words; between any two of them there is a blank
+            marks, size = codes.marks, codes.words.shape[1] + len(text) // 2 + 1
+        return marks, 2 * _most_slips(size + _most_slips(size))  # a copy is a little longer at most
 
-    def _copied(self, unit: int, near: Sequence[int]) -> int:
+    def _copied(self, unit: int, marks: int, near: Sequence[int]) -> int:
         """Return the unit that this one repeats, word by word if there is one, else itself."""
+        words = self._read(unit)
+        slack = _most_slips(len(words))
+        close = []
+        for other in near:
+            size = len(self._read(other))
+            most = 2 * _most_slips(max(len(words), size))
+            if abs(size - len(words)) <= slack and (marks ^ self._marks[other]).bit_count() <= most:
+                close.append(other)
         same = unit
-        for other in (*near, unit):
+        for other in (*close, unit):
             key = " ".join(self._read(other)) or self._pool[other].text.strip()
             same = self._exact.setdefault(key, other)
         if same != unit:
             return self._number[same]
-        words = self._read(unit)
-        slack = _most_slips(len(words))
-        for other in sorted(near, key=lambda place: len(self._read(place))):
-            told = self._read(other)
-            if abs(len(told) - len(words)) <= slack and says_the_same(words, told):
-                return other
-        return unit
+        by_length = sorted(close, key=lambda other: len(self._read(other)))
+        return next((other for other in by_length if says_the_same(words, self._read(other))), unit)
 
     def _read(self, unit: int) -> list[str]:
         """Return the unit's words, stop words included."""
