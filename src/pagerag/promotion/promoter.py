@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
-from pagerag.promotion.admission import admit_best, admit_reached
+from pagerag.promotion.admission import WIDTH, admit_best, admit_reached
 from pagerag.promotion.budget import Budget, count_characters
 from pagerag.promotion.candidates import (
     as_candidates,
@@ -204,6 +204,10 @@ class Promoter:
             earlier = check_analyses(analyses, len(given))
             analyses = [earlier[i] for i in order]
         judge = self.strategy(mode, strategy)
+        reads = judge.reads or mode
+        if analyses is None:  # the first units are read before they are looked through for copies, not twice
+            first = self._analyses(pool, range(min(WIDTH, len(pool))), None, reads)
+            analyses = [*first, *[None] * (len(pool) - len(first))]
         statements = Statements(pool, analyses)
         budget = Budget(pool, k, max_tokens, count_tokens or count_characters, statements)
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
@@ -212,7 +216,7 @@ class Promoter:
             evidence = self.evidence(
                 question,
                 pool,
-                judge.reads or mode,
+                reads,
                 vector=vector,
                 relations=relations,
                 analyses=analyses,
