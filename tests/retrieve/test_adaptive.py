@@ -184,3 +184,62 @@ def test_a_name_in_the_best_passage_is_searched_as_words() -> None:
     assert found == {"id": "born", "by": "words", "from": "film", "name": "hans zimmer"}
     without = AdaptiveRetriever(MemoryCorpus(units), limits=replace(limits, worded=0)).retrieve(QUESTION, 4)
     assert "born" not in ids(without.candidates)
+
+
+RIVER = "What is the name of the waterfall in the country where the Bubye River is found?"
+RIVERS = {
+    "river": ("Bubye River", "The Bubye River is a tributary of the Limpopo in Zimbabwe."),
+    "falls": ("Victoria Falls", "Victoria Falls is a waterfall on the border of Zambia and Zimbabwe."),
+    "niagara": ("Niagara Falls", "Niagara Falls is a waterfall between Canada and New York."),
+    "country": ("Country", "A country is found on every map, and the name of it, too."),
+    "other": ("Harare", "Harare is the largest city of Zimbabwe."),
+}
+
+
+def river_frontier(limits: Limits) -> Frontier:
+    units = [Candidate(name, text, title=title) for name, (title, text) in RIVERS.items()]
+    with MemoryCorpus(units).snapshot() as now:
+        frontier = Frontier(RIVER, None, now, limits)
+        frontier.follow(np.array([float(name == "river") for name in frontier.passages], dtype=np.float32))
+    return frontier
+
+
+def link_column(frontier: Frontier, column: str) -> dict[str, float]:
+    own = np.array([float(name == "river") for name in frontier.passages], dtype=np.float32)
+    rows = frontier.links(own)[:, LINK.index(column)]
+    return dict(zip(frontier.passages, rows.tolist(), strict=True))
+
+
+def test_a_name_that_two_texts_share_is_a_bridge() -> None:
+    """Zimbabwe is no title: the river's passage and the waterfall's have it in common, the question not."""
+    frontier = river_frontier(Limits(found=5))
+    bridged, rest = (link_column(frontier, name) for name in ("bridged", "bridged_rest"))
+    assert bridged["falls"] == bridged["other"] > 0
+    assert bridged["niagara"] == bridged["country"] == bridged["river"] == 0
+    assert rest["falls"] > rest["other"], "the waterfall's passage has what the river's leaves open"
+
+
+def test_what_words_found_is_scored() -> None:
+    worded = link_column(river_frontier(Limits()), "worded")
+    assert worded["falls"] > worded["niagara"], "both are waterfalls, one of them in Zimbabwe"
+    assert set(link_column(river_frontier(Limits(worded=0)), "worded").values()) == {0.0}
+
+
+def test_a_name_is_searched_for_once() -> None:
+    units = [
+        Candidate("a", "Ada Brandt met Bo Carlsen.", title="Ada"),
+        Candidate("b", "Eva Dahl met Bo Carlsen.", title="Eva"),
+    ]
+    corpus = Counting(units)
+    AdaptiveRetriever(corpus, limits=Limits(rounds=1, worded=9)).retrieve("Who met Bo?", 5)
+    # For the question, and for Bo Carlsen, Ada Brandt and Eva Dahl, though two passages name the first.
+    assert corpus.calls == 1 + 3
+
+
+def test_later_rounds_follow_the_best_alone(pages: list[Candidate], words: Encoder) -> None:
+    vector = words.encode_queries([QUESTION])[0]
+    with MemoryCorpus(pages, words).snapshot() as now:
+        frontier = Frontier(QUESTION, vector, now, Limits(first=8, seeds=4, joined=1))
+        for rounds, most in ((1, 4), (2, 5)):
+            frontier.follow(np.linspace(0, 1, len(frontier.passages), dtype=np.float32))
+            assert len(frontier._followed) <= most, rounds

@@ -30,7 +30,13 @@ from pagerag.promotion.learned import LearnedModel, LearnedStrategy
 from pagerag.promotion.near_duplicates import Statements
 from pagerag.promotion.reading import read_pool
 from pagerag.promotion.result import Promotion
-from pagerag.promotion.signals import canonical_order, gather_signals, probabilities, retrieved_scores
+from pagerag.promotion.signals import (
+    canonical_order,
+    combined_worth,
+    gather_signals,
+    probabilities,
+    retrieved_scores,
+)
 from pagerag.promotion.strategy import FormulaStrategy, Judgement, Strategy
 from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
@@ -187,7 +193,7 @@ class Promoter:
         the candidates have vectors of the same encoder. ``analyses`` are earlier ``analyze`` results,
         aligned with the candidates; None where there is none. ``fill_by_score`` says that the candidates'
         scores are probabilities, as promotion's own are: what the core leaves of the budget is then filled by
-        the larger of the two.
+        the log-odds of both, promotion's twice.
         """
         check_question(question)
         k = budget_of(k, top_n, top_k)
@@ -228,7 +234,7 @@ class Promoter:
         core = judgement.core
         worth = judgement.scores
         if fill_by_score:
-            worth = np.maximum(worth, probabilities(pool))
+            worth = combined_worth(worth, probabilities(pool))
         # By worth, for those who read only the first; the core itself stays in the order of the argument.
         ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
         best_first = sorted(core, key=ranking.index)

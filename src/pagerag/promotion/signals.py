@@ -16,7 +16,14 @@ from pagerag.promotion.candidates import as_vector
 from pagerag.protocols import SupportEncoder
 from pagerag.units import Candidate
 
-__all__ = ["Signals", "canonical_order", "gather_signals", "probabilities", "retrieved_scores"]
+__all__ = [
+    "Signals",
+    "canonical_order",
+    "combined_worth",
+    "gather_signals",
+    "probabilities",
+    "retrieved_scores",
+]
 
 Floats = NDArray[np.float32]
 
@@ -99,6 +106,17 @@ def probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:
                 "fill_by_score needs scores from 0 to 1, leave it out for a retriever's own scores"
             )
     return np.array([unit.score or 0.0 for unit in pool], dtype=np.float32)
+
+
+def combined_worth(scores: Floats, found: Floats) -> Floats:
+    """Return what promotion and the retriever together hold of each unit, as log-odds.
+
+    ``scores`` are promotion's probabilities, ``found`` the retriever's. Promotion has two votes of three: on
+    six train corpora full recall is then nowhere below that by the larger of the two (docs/retrieval.md).
+    """
+    sure = np.float32(1e-4)  # a probability of 0 or 1 must not outvote everything
+    ours, theirs = (np.clip(one, sure, 1 - sure) for one in (scores, found))
+    return np.asarray(2 * np.log(ours / (1 - ours)) + np.log(theirs / (1 - theirs)), dtype=np.float32)
 
 
 def canonical_order(candidates: tuple[Candidate, ...]) -> list[int]:

@@ -41,11 +41,12 @@ class Limits:
     """How far follow-up search may go.
 
     ``first`` passages of the hybrid ranking start the pool; ``depth`` is how deep each ranking is read
-    for fusion. In each of ``rounds`` rounds the best ``seeds`` passages are followed: documents they
-    name (at most ``named`` passages of each), and the ``near`` passages nearest to question ⊕ passage
-    for the best ``joined`` of them. Of these, ``worded`` names that lie nearest to a relation word of the
-    question are also searched for as words, together with what of the question the passage leaves open, and
-    the first ``found`` passages taken. The pool never exceeds ``most`` passages.
+    for fusion. In the first of ``rounds`` rounds the best ``seeds`` passages are followed, in the others
+    those of the best ``joined`` that are new: documents they name (at most ``named`` passages of each), and
+    for the best ``joined`` the ``near`` passages nearest to question ⊕ passage. Of these, ``worded`` names
+    that lie nearest to a relation word of the question are also searched for as words, together with what of
+    the question the passage leaves open, and of the first ``found`` passages of each search the ``taken``
+    best taken; a name is searched for once. The pool never exceeds ``most`` passages.
     """
 
     first: int = 20
@@ -55,15 +56,16 @@ class Limits:
     named: int = 3
     joined: int = 3
     near: int = 4
-    worded: int = 2
-    found: int = 2
+    worded: int = 4
+    found: int = 4
+    taken: int = 12
     most: int = 80
 
     def __post_init__(self) -> None:
         for name in ("first", "depth", "most"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("rounds", "seeds", "named", "joined", "near", "worded", "found"):
+        for name in ("rounds", "seeds", "named", "joined", "near", "worded", "found", "taken"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative, but is {getattr(self, name)}")
 
@@ -115,6 +117,9 @@ class Frontier:
         self._held: set[int] = set()
         self._looked_up: set[int] = set()
         self._followed: set[str] = set()
+        self._searched: set[str] = set()
+        self._worded_hits: list[tuple[int, float, int]] = []
+        self._ids: dict[int, str] = {}
         self.fused: Mapping[int, float] = {}
         self._lexical: dict[int, float] = {}
         self._start()
@@ -143,7 +148,9 @@ class Frontier:
         """Extend the pool from the passages with the highest ``own`` score; whether anything was new."""
         self.round += 1
         passages = list(self.passages.values())
-        best = np.argsort(-own, kind="stable")[: self.limits.seeds].tolist()
+        # Later rounds go on from the best alone: those are what a chain of three or four hops needs.
+        width = self.limits.seeds if self.round == 1 else min(self.limits.seeds, self.limits.joined)
+        best = np.argsort(-own, kind="stable")[:width].tolist()
         fresh = [
             (rank, place) for rank, place in enumerate(best) if passages[place].unit.id not in self._followed
         ]
@@ -166,6 +173,9 @@ class Frontier:
             found += worded.get(seed.unit.id, ())
         taken = self._take(found)
         self._enter(taken)
+        for key, score, rank in self._worded_hits:
+            if key in self._ids:
+                self.table.add_worded(self._ids[key], score, rank)
         return bool(taken)
 
     def _near(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
@@ -183,27 +193,24 @@ class Frontier:
     def _worded(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
         """Return the passages that hold the words of a name in each seed, and of what it leaves open."""
         limits = self.limits
-        if not limits.worded or not limits.found:
-            return {}
-        chosen = [(seed, name) for seed in seeds for name in self._open_names(seed)[: limits.worded]]
-        found: dict[str, list[tuple[int, Step]]] = {}
-        for seed, name in chosen:
+        found: dict[int, tuple[float, Step]] = {}
+        for seed in seeds if limits.found and limits.taken else ():
             left_open = " ".join(sorted(self.asked.terms - seed.terms - seed.title_terms))
-            hits = self.corpus.rank_text(f"{name} {left_open}", limits.found)
-            step = Step("words", self.round, seed.unit.id, partial(str, name))
-            found.setdefault(seed.unit.id, []).extend((key, step) for key, _ in hits)
-        return found
-
-    def _open_names(self, seed: PassageReading) -> list[str]:
-        """Names in a passage that are neither the question's nor its own, those near a cue first."""
-        known = {*self.asked.reading.names, *seed.keys}
-        cues = [place for place, relation in seed.reading.cues if relation in self.asked.cues]
-        names: dict[str, int] = {}
-        for key in seed.entity_keys:
-            if key not in known:
-                place = seed.reading.names.get(key, seed.reading.length)
-                names.setdefault(key, min((abs(place - cue) for cue in cues), default=seed.reading.length))
-        return sorted(names, key=lambda key: names[key])
+            names = [name for name in self.table.open_names(seed) if name not in self._searched]
+            for name in names[: limits.worded]:
+                self._searched.add(name)
+                step = Step("words", self.round, seed.unit.id, partial(str, name))
+                hits = self.corpus.rank_text(f"{name} {left_open}", limits.found)
+                self._worded_hits += [(key, score, rank) for rank, (key, score) in enumerate(hits)]
+                for key, score in hits:
+                    if key not in self._held and (key not in found or score > found[key][0]):
+                        found[key] = score, step
+        # To read a passage takes longer than to find it: only the best of all these searches are read.
+        best = sorted(found.items(), key=lambda hit: (-hit[1][0], hit[0]))[: limits.taken]
+        taken: dict[str, list[tuple[int, Step]]] = {}
+        for key, (_, step) in best:
+            taken.setdefault(step.seed or "", []).append((key, step))
+        return taken
 
     def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[int, Step]]]:
         """Return the passages of documents whose titles each reading names; a name is looked up once."""
@@ -240,6 +247,7 @@ class Frontier:
         taken = []
         for (key, step), unit in zip(steps.items(), self.corpus.units(list(steps)), strict=True):
             self._held.add(key)
+            self._ids[key] = unit.id
             if unit.id not in self.passages:
                 passage = self.passages[unit.id] = self.readings.of(unit)
                 self.steps[unit.id] = step

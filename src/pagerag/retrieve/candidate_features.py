@@ -34,7 +34,8 @@ DIRECT = (
 LINK = (
     "own", "rank", "named_by", "named_by_cued", "named_place", "named_kind", "named_first", "cue_gap",
     "named_count", "rivals", "names_seed", "seed_title", "seed_own", "near_joined", "near_seed", "near_gain",
-    "rest_covered", "shared_rare", "best_own", "same_head", "named_by_title", "cued_share",
+    "rest_covered", "shared_rare", "best_own", "same_head", "named_by_title", "cued_share", "worded",
+    "worded_first", "bridged", "bridged_rest", "bridged_cued", "bridges",
 )  # fmt: skip
 
 _GAP, _INSIDE, _TITLES = map(DIRECT.index, ("dense_gap", "title_inside", "titles_in_question"))
@@ -119,11 +120,38 @@ class FeatureTable:
         self.names = numbered_names([])
         empty = np.zeros(0, dtype=np.intp)
         self._keys = (np.zeros(0, dtype=np.int64), empty, empty)  # number, owner, kind
+        self._worded: dict[str, tuple[float, float]] = {}
+        self._open: dict[str, dict[str, int]] = {}
 
     def add(self, passage: PassageReading, fused: float, lexical: float) -> None:
         """Add one more passage, with its scores in the first search (0 if it was not found there)."""
         self.passages.append(passage)
         self._scores.append((fused / self._most[0], lexical))
+
+    def add_worded(self, unit: str, score: float, rank: int) -> None:
+        """Note that a search for the words of a name found a passage, with this score and at this place."""
+        most, first = self._worded.get(unit, (0.0, 0.0))
+        self._worded[unit] = max(most, score / self._most[1]), max(first, 1.0 / (1 + rank))
+
+    def open_names(self, passage: PassageReading) -> dict[str, int]:
+        """Map the names in a passage that are neither the question's nor its own to their nearness to a cue.
+
+        That is, the number of words to the nearest relation word that the question uses, too; those that
+        stand nearest come first.
+        """
+        kept = self._open.get(passage.unit.id)
+        if kept is not None:
+            return kept
+        known = {*self.asked.reading.names, *passage.keys}
+        reading = passage.reading
+        cues = [place for place, relation in reading.cues if relation in self.asked.cues]
+        names: dict[str, int] = {}
+        for key in passage.entity_keys:
+            if key not in known:
+                place = reading.names.get(key, reading.length)
+                names.setdefault(key, min((abs(place - cue) for cue in cues), default=reading.length))
+        found = self._open[passage.unit.id] = dict(sorted(names.items(), key=lambda pair: pair[1]))
+        return found
 
     def direct(self) -> NDArray[np.float32]:
         """Return one row per passage, columns ``DIRECT``."""
@@ -295,6 +323,9 @@ class FeatureTable:
         )
         heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
         joined, near, gain = self._near(chosen[:4], other[:4], weight[:4])
+        covers_rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0)
+        bridged, cued, bridges = self._bridged(chosen, other)
+        worded = [self._worded.get(passage.unit.id, (0.0, 0.0)) for passage in passages]
         columns: dict[str, Any] = {
             "own": own,
             "rank": ranks,
@@ -318,10 +349,51 @@ class FeatureTable:
             "same_head": [bool(p.keys) and p.keys[0].split(" ")[0] in heads for p in passages],
             "named_by_title": (exact * named).max(axis=0),
             "cued_share": cued_share,
+            "worded": [score for score, _ in worded],
+            "worded_first": [first for _, first in worded],
+            "bridged": (weight * bridged).max(axis=0),
+            "bridged_rest": (weight * bridged * covers_rest).max(axis=0),
+            "bridged_cued": (weight * cued).max(axis=0),
+            "bridges": bridges,
         }
         for column, name in enumerate(LINK):
             rows[:, column] = columns[name]
         return rows
+
+    def _bridged(
+        self, chosen: NDArray[np.intp], other: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+        """Return how rare a name each passage has in common with each seed, beyond the question's own names.
+
+        Rows are seeds. The second is the same, less for a name far from a cue; the third counts the names.
+        """
+        size = len(self.passages)
+        open_names = [self.open_names(self.passages[place]) for place in chosen]
+        keys = sorted({key for names in open_names for key in names})
+        bridged, cued = np.zeros((len(chosen), size)), np.zeros((len(chosen), size))
+        if not keys:
+            return bridged, cued, np.zeros(size, dtype=np.intp)
+        numbers = np.array([key_number(key) for key in keys], dtype=np.int64)
+        order = np.argsort(numbers, kind="stable")
+        at = np.minimum(np.searchsorted(numbers, self.names.numbers, sorter=order), len(keys) - 1)
+        at = order[at]
+        hit = numbers[at] == self.names.numbers
+        held = np.zeros((len(keys), size), dtype=bool)
+        held[at[hit], self.names.owners[hit]] = True
+        rarity = np.log((1 + size) / (1 + held.sum(axis=1))) / np.log(1 + size)
+        place_of = {key: place for place, key in enumerate(keys)}
+        counted = np.zeros((len(keys), size), dtype=bool)
+        for seed, names in enumerate(open_names):
+            if not names:
+                continue
+            own = np.array([place_of[key] for key in names])
+            shared = held[own] & other[seed]
+            counted[own] |= shared
+            gaps = np.array(list(names.values()), dtype=np.float64)
+            worth = shared * rarity[own, None]
+            bridged[seed] = worth.max(axis=0)
+            cued[seed] = (worth / (1.0 + gaps / 3)[:, None]).max(axis=0)
+        return bridged, cued, np.asarray(counted.sum(axis=0), dtype=np.intp)
 
     def _gaps(
         self, chosen: NDArray[np.intp], mentioned: NDArray[np.bool_], places: NDArray[np.intp]

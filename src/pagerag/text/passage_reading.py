@@ -67,6 +67,9 @@ class PassageCache:
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._recent = Recent[tuple[str, str | None, str], PassageReading](most_bytes)
 
+    def __reduce__(self) -> tuple[type[PassageCache], tuple[int]]:
+        return PassageCache, (self._recent.most_bytes,)  # empty: a copy in another process reads for itself
+
     def of(self, unit: Candidate) -> PassageReading:
         """Return the unit's reading."""
         key = (unit.id, unit.title, unit.text)

@@ -73,7 +73,8 @@ class Promoted:
 
     def select(self, pool: Pool, k: int, mode: Mode) -> Selection:
         """Return core and context of the promotion, with its verdict."""
-        result = self.promoter.promote(pool.question, pool, k=k, mode=mode)
+        by_score = pool.scores == "probability"  # as the pipeline does
+        result = self.promoter.promote(pool.question, pool, k=k, mode=mode, fill_by_score=by_score)
         return Selection(
             core=tuple(unit.id for unit in result.core),
             context=tuple(unit.id for unit in result.context),
