@@ -55,7 +55,9 @@ AMONG = {"musique-wide-train": ("hotpotqa-train", 3500)}
 """Passages of another train corpus beside a small one, which would be too easy to search."""
 
 FOLDS = 2
-GROWTH = Growth(rounds=150, depth=5, rate=0.1, columns=0.6)
+GROWTH = Growth(rounds=250, depth=5, rate=0.1, columns=0.6)
+DOCUMENTS = 0.5
+"""Weight of a question about documents, of which there are three times as many as of any other part."""
 
 Floats = NDArray[np.float32]
 Say = Callable[[str], None]
@@ -72,6 +74,7 @@ class Example:
     facts: Sequence[str | Fact]
     part: str
     fold: int
+    weight: float = 1.0
     _known: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def held(self, unit: str) -> frozenset[int]:
@@ -179,7 +182,8 @@ def document_examples(data: Path, stores: Path, stack: ExitStack, say: Say) -> I
         store = stack.enter_context(open_store(place, encoder=vectors))
         now = stack.enter_context(store.snapshot())
         asked = [(one.question, one.facts) for one in read_document_questions(folder) if one.facts]
-        yield from _started(asked, vectors, now, "documents", [number % FOLDS] * len(asked))
+        for example in _started(asked, vectors, now, "documents", [number % FOLDS] * len(asked)):
+            yield replace(example, weight=DOCUMENTS)
         count += len(asked)
     say(f"documents: {count} questions")
 
@@ -214,7 +218,8 @@ def trained(examples: Sequence[Example], tables: Sequence[Floats]) -> list[Trees
         chosen = [i for i, example in enumerate(examples) if example.fold != left_out]
         table = np.vstack([tables[i] for i in chosen])
         labels = np.concatenate([examples[i].labels() for i in chosen])
-        forests.append(to_trees(boost(table, labels, None, GROWTH)))
+        weights = np.concatenate([np.full(len(tables[i]), examples[i].weight) for i in chosen])
+        forests.append(to_trees(boost(table, labels, weights, GROWTH)))
     return forests
 
 
