@@ -18,6 +18,7 @@ import pagerag
 from pagerag import Candidate, Promoter, Relation, Weights, errors, promote
 from pagerag.errors import CandidateError, WeightsError
 from pagerag.promotion.learned import LearnedModel
+from pagerag.promotion.signals import combined_worth
 from pagerag.promotion.trees import Trees
 from tests.promotion import cases
 
@@ -453,3 +454,13 @@ def test_a_dearer_unit_beside_the_point_never_brings_more_of_them(question: str)
     assert sizes == sorted(sizes, reverse=True)
     if "longer" not in question:  # nothing is compared: the cost does not apply
         assert len(set(sizes)) == 1
+
+
+def test_promotion_has_two_votes_of_three_for_the_last_places() -> None:
+    even, sure, doubtful = np.float32(0.5), np.float32(0.9), np.float32(0.1)
+    ours = np.array([sure, doubtful, even, 1.0], dtype=np.float32)
+    theirs = np.array([doubtful, sure, even, 0.0], dtype=np.float32)
+    worth = combined_worth(ours, theirs)
+    assert worth[0] > worth[2] > worth[1]
+    assert worth[2] == 0
+    assert np.isfinite(worth).all()

@@ -243,3 +243,14 @@ def test_later_rounds_follow_the_best_alone(pages: list[Candidate], words: Encod
         for rounds, most in ((1, 4), (2, 5)):
             frontier.follow(np.linspace(0, 1, len(frontier.passages), dtype=np.float32))
             assert len(frontier._followed) <= most, rounds
+
+
+def test_only_the_best_of_all_searches_by_words_are_read() -> None:
+    def found(limits: Limits) -> list[str]:
+        frontier = river_frontier(limits)
+        return [name for name, step in frontier.steps.items() if step.by == "words"]
+
+    few = Limits(first=2, named=0, near=0)
+    assert found(replace(few, taken=1)) == ["falls"], "it has the name and the waterfall"
+    assert set(found(few)) > {"falls"}
+    assert found(replace(few, taken=0)) == []
