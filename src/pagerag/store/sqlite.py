@@ -7,7 +7,7 @@ no crash can leave them apart.
 Lexical search keeps posting lists in a table and ranks them with ``bm25.rank_lists``. FTS5, the full-text
 engine that SQLite carries, was measured first (``pagerag_lab.benchmarks.scale --fts5``): its bm25() takes
 24 ms of processor time for a question over 100,000 passages where the lists take 2 (follow-up search asks
-seven times a question), and its idf is zero for a term that half of the units hold: bad for small stores.
+thirteen times a question), and its idf is zero for a term that half of the units hold: bad for small stores.
 """
 
 from __future__ import annotations
