@@ -23,7 +23,7 @@ $(BIN)/uv:
 
 # Bytecode is written at once, as pip does: without it one question takes 0.4 s more, in every process.
 $(VENV)/.app: $(BIN)/uv pyproject.toml
-	$(PIP) --quiet --compile-bytecode -e '.[app]' -e ./packages/pagerag-models
+	$(PIP) --quiet --compile-bytecode -e '.[app]' -e ./packages/pagerag-models -e ./packages/pagerag-reader
 	$(BIN)/python -m compileall -q src/pagerag
 	@touch $@
 
@@ -70,7 +70,7 @@ coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, pro
 	$(BIN)/python -m pytest tests packages/pagerag-lab/tests --cov --cov-config=tools/coverage.ini --cov-report=
 	$(BIN)/python tools/room_coverage.py
 
-PACKAGES := pagerag-models pagerag-lab $(PARTNERS)
+PACKAGES := pagerag-models pagerag-reader pagerag-lab $(PARTNERS)
 # Wheels and sdists of everything, for a release or to install away from the checkout.
 dist: $(BIN)/uv ## wheels and sdists of all packages in dist/
 	rm -rf dist

@@ -184,3 +184,30 @@ def test_async_stream_and_pickle_say_the_same(reader, context) -> None:
 
 def test_it_keeps_the_readers_contract(reader) -> None:
     check_reader(reader)
+
+
+def test_a_second_network_that_says_the_same_changes_nothing(reader, context) -> None:
+    from pagerag.models.files import package_folder
+    from pagerag.read.extractive import extractive_reader
+
+    small = package_folder()
+    one, two = extractive_reader(folder=small), extractive_reader(folder=small, beside=small)
+    for question in (QUESTION, "Who directed Interstellar?", "What is the capital of Peru?"):
+        alone, together = one.read(question, context), two.read(question, context)
+        assert (alone.text, alone.citations) == (together.text, together.citations)
+        assert alone.confidence == pytest.approx(together.confidence)
+    assert one.identity != two.identity
+
+
+def test_two_networks_read_where_the_larger_one_is_installed(monkeypatch) -> None:
+    from pagerag.models.files import package_folder, reader_folder
+    from pagerag.read import reader as named
+    from pagerag.read.extractive import extractive_reader
+
+    if reader_folder() is None:
+        pytest.skip("pagerag-reader is not installed")
+    assert named("extractive").identity == extractive_reader().identity
+    assert named("extractive-small").identity == extractive_reader(folder=package_folder()).identity
+    assert named("extractive").identity != named("extractive-small").identity
+    monkeypatch.setattr("pagerag.read.extractive.reader_folder", lambda: None)
+    assert named("extractive").identity == named("extractive-small").identity

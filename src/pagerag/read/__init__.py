@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from pagerag.errors import InputError, MissingExtraError, SettingsError
 from pagerag.protocols import Reader, load, names
@@ -15,10 +16,11 @@ __all__ = ["AtOnceReader", "best_local", "reader", "readers"]
 def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
     """Return the reader of this name, as ``settings`` describe it.
 
-    ``evidence`` needs nothing; ``extractive`` is the small span reader of ``pagerag-models``;
+    ``evidence`` needs nothing; ``extractive`` is the small span reader of ``pagerag-models``, together with
+    the larger one where ``pagerag-reader`` is installed; ``extractive-small`` is always the small one;
     ``smollm2`` and ``gguf`` are local models; ``chat`` is any OpenAI-compatible endpoint; ``auto`` is the
-    best local one that is installed. Other names are looked up among installed entry points, which are called
-    without arguments. To set more than settings can, make the reader by its own class.
+    best local one that is installed. Other names are looked up among installed entry points, which are
+    called without arguments. To set more than settings can, make the reader by its own class.
     """
     settings = settings or Settings()
     if name == "auto":
@@ -89,17 +91,26 @@ def _smollm2(settings: Settings) -> Reader:
 
 
 def _extractive(settings: Settings) -> Reader:
-    from pagerag._extras import need
-    from pagerag.read.extractive import extractive_reader
+    return _spans(None, settings)
 
-    need("pagerag_models", "pagerag-models", "models", "the extractive reader")
+
+def _extractive_small(settings: Settings) -> Reader:
+    from pagerag.models.files import package_folder
+
+    return _spans(package_folder(), settings)
+
+
+def _spans(folder: Path | None, settings: Settings) -> Reader:
+    from pagerag.read.extractive import LEAST_CONFIDENCE, extractive_reader
+
     least = settings.read.least_confidence
-    return extractive_reader() if least < 0 else extractive_reader(least_confidence=least)
+    return extractive_reader(folder=folder, least_confidence=LEAST_CONFIDENCE if least < 0 else least)
 
 
 _MADE: dict[str, Callable[[Settings], Reader]] = {
     "evidence": _evidence,
     "extractive": _extractive,
+    "extractive-small": _extractive_small,
     "smollm2": _smollm2,
     "gguf": _gguf,
     "chat": _chat,

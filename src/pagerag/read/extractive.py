@@ -21,7 +21,7 @@ from pagerag.models.decode import (
     sigmoid,
     unit_logits,
 )
-from pagerag.models.files import Model
+from pagerag.models.files import Model, package_folder, reader_folder
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.protocols import ContextPreference
 from pagerag.read.base import AtOnceReader, bounded
@@ -78,6 +78,11 @@ class ExtractiveReader(AtOnceReader):
     context holds no answer. A context longer than one window is read in several, up to 60,000 characters of a
     unit and 200,000 of all units.
 
+    Where ``pagerag-reader`` is installed two networks read: its larger one and the small one of
+    ``pagerag-models``, and the mean of their logits counts. They err in different places: the larger knows
+    more words, the small one is less led by the order of the units. ``folder`` names files of another
+    network, ``beside`` those of a second one; both must use one tokenizer.
+
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
     not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it
     always answers, unless ``none_threshold`` is given too.
@@ -90,19 +95,23 @@ class ExtractiveReader(AtOnceReader):
         self,
         *,
         folder: str | Path | None = None,
+        beside: str | Path | None = None,
         threads: int | None = None,
         none_threshold: float | None = None,
         least_confidence: float = LEAST_CONFIDENCE,
         longest: int = 30,
     ) -> None:
-        self._model = Model("reader", folder=Path(folder) if folder else None, threads=threads)
-        facts = self._model.facts["calibration"]
+        if folder is None and (larger := reader_folder()) is not None:
+            folder, beside = larger, package_folder()
+        places = [Path(folder) if folder else None, *([Path(beside)] if beside else [])]
+        self._models = [Model("reader", folder=place, threads=threads) for place in places]
+        facts = self._models[0].facts["calibration"]
         try:
             self._offset = float(facts["offset"])
             self._weights = {name: float(facts["weights"][name]) for name in SIGNS}
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(
-                f"the reader's calibration is of another version ({error}); install pagerag-models again"
+                f"the reader's calibration is of another version ({error}); install its package again"
             ) from error
         fitted = float(facts["none_threshold"]) if least_confidence > 0 else 1.0
         given = fitted if none_threshold is None else none_threshold
@@ -115,10 +124,9 @@ class ExtractiveReader(AtOnceReader):
     @property
     def identity(self) -> str:
         """Everything that decides an answer besides the question and the context."""
-        return (
-            f"{self.name} {self._model.digest[:12]} {self.none_threshold} {self.least_confidence} "
-            f"{self.longest} dates"
-        )
+        networks = " ".join(model.digest[:12] for model in self._models)
+        least = self.least_confidence
+        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} dates"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the best answer that ``context`` holds, or an abstention."""
@@ -166,7 +174,7 @@ class ExtractiveReader(AtOnceReader):
 
     def _tokenized(self, context: Sequence[Candidate]) -> _Tokenized:
         """Return the context as the network reads it, whatever is asked of it."""
-        encoded = self._model.tokens([*(u.title or "" for u in context), *(u.text for u in context)])
+        encoded = self._models[0].tokens([*(u.title or "" for u in context), *(u.text for u in context)])
         titles = encoded[: len(context)]
         units: list[TokenUnit] = []
         pieces: list[_Piece] = []
@@ -183,13 +191,14 @@ class ExtractiveReader(AtOnceReader):
     def _windows(
         self, question: str, context: Sequence[Candidate], read: _Tokenized
     ) -> tuple[list[Window], int]:
-        """Return what the network says of each window, and how many tokens were read."""
-        asked = self._model.tokens([question[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
+        """Return what the networks say of each window, and how many tokens were read."""
+        asked = self._models[0].tokens([question[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
         found, total = [], 0
         for window in windows(asked, read.units):
             packed = pack(asked, read.units, window)
             total += len(packed.ids)
-            tokens, kinds = self._model(packed.ids, packed.types)
+            each = [model(packed.ids, packed.types) for model in self._models]
+            tokens, kinds = (np.mean(parts, axis=0) for parts in zip(*each, strict=True))
             found.append(self._window(tokens, kinds, packed, context, read))
         return found, total
 
@@ -297,11 +306,16 @@ def _supporting(
 def extractive_reader(
     *,
     folder: str | Path | None = None,
+    beside: str | Path | None = None,
     threads: int | None = None,
     none_threshold: float | None = None,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> ExtractiveReader:
-    """Open the shipped reader, or one whose files lie in ``folder``."""
+    """Open the shipped reader, or one whose files lie in ``folder`` (and a second, ``beside`` it)."""
     return ExtractiveReader(
-        folder=folder, threads=threads, none_threshold=none_threshold, least_confidence=least_confidence
+        folder=folder,
+        beside=beside,
+        threads=threads,
+        none_threshold=none_threshold,
+        least_confidence=least_confidence,
     )

@@ -38,6 +38,7 @@ _PACKAGES = (
     "sentence-transformers",
     "xllamacpp",
     "pagerag-models",
+    "pagerag-reader",
 )
 
 _PROMOTION = ("promotion", "retrieve", "text", "units.py")
@@ -106,12 +107,14 @@ def _version(name: str) -> str | None:
 
 @cache
 def models_hash() -> str | None:
-    """Return the hash of the small models' manifest; None when their package is not installed."""
-    found = find_spec("pagerag_models")
-    if found is None or found.origin is None:
-        return None
-    manifest = Path(found.origin).parent / "manifest.json"
-    return sha256_file(manifest) if manifest.is_file() else None
+    """Return a hash of the manifests of our models; None when no package of them is installed."""
+    manifests = []
+    for package in ("pagerag_models", "pagerag_reader"):
+        found = find_spec(package)
+        if found is not None and found.origin is not None:
+            manifest = Path(found.origin).parent / "manifest.json"
+            manifests += [sha256_file(manifest)] if manifest.is_file() else []
+    return " ".join(manifests) or None
 
 
 @cache

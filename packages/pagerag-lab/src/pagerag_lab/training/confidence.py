@@ -1,8 +1,10 @@
-"""Fit what the reader's confidence is read from, on train questions that its network had not seen.
+r"""Fit what the reader's confidence is read from, on train questions that its network had not seen.
 
-    python -m pagerag_lab.training.confidence --run RUNS/reader --pools POOLS --data DATA
+    python -m pagerag_lab.training.confidence --run RUNS/reader --beside RUNS/reader-small \
+        --pools POOLS --data DATA
 
-Reads ``fold0.onnx`` of a training run (the network that held fold 0 out) and the pools of that fold: each is
+Reads ``fold0.onnx`` of a training run (the network that held fold 0 out; with ``--beside``, of two runs whose
+networks read together) and the pools of that fold: each is
 promoted and read as ``pagerag ask`` would, and a logistic regression tells from the signs of an answer
 (``Composed.signs``) and from promotion's state whether it is right. Writes ``confidence.json``: weights,
 offset, and how coverage and right share go together on the questions over documents (cross-validated).
@@ -87,8 +89,14 @@ def is_right(row: dict[str, Any], text: str) -> bool:
     return score_answer(text, row["answer"]).f1 >= 0.5
 
 
-def held_out_reader(run: Path) -> ExtractiveReader:
-    """Return a reader with the network that has not seen the held-out fold."""
+def held_out_reader(run: Path, beside: Path | None = None) -> ExtractiveReader:
+    """Return a reader with the network that has not seen the held-out fold, or with two of them."""
+    second = None if beside is None else held_out_files(beside)
+    return ExtractiveReader(folder=held_out_files(run), beside=second)
+
+
+def held_out_files(run: Path) -> Path:
+    """Return a folder with the network of a run that has not seen the held-out fold."""
     folder = run / "held-out"
     folder.mkdir(exist_ok=True)
     import pagerag_models
@@ -104,7 +112,7 @@ def held_out_reader(run: Path) -> ExtractiveReader:
         for name in ("reader.onnx", "tokenizer.json")
     }
     write_atomic(folder / "manifest.json", json.dumps(manifest))
-    return ExtractiveReader(folder=folder)
+    return folder
 
 
 def main() -> None:
@@ -113,10 +121,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--run", type=Path, required=True, help="folder with fold0.onnx")
+    parser.add_argument("--beside", type=Path, help="the run of a second reader that reads with it")
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args()
-    reader, promoter = held_out_reader(options.run), Promoter(support=support_encoder())
+    reader = held_out_reader(options.run, options.beside)
+    promoter = Promoter(support=support_encoder())
     signs, right, documents = [], [], []
     for number, (name, row) in enumerate(pools(options.pools, options.data)):
         units = [

@@ -1,4 +1,4 @@
-"""The network: all-MiniLM-L6-v2 as an ordinary BERT encoder, with one head per token and one on [CLS].
+"""The network: an ordinary BERT or MPNet encoder, with one head per token and one on [CLS].
 
 Token head, six channels: span start, span end, support at the marker, support at each token, answer-bearing
 at the marker, answer-bearing at each token. A unit's support logit is its marker's channel plus the mean
@@ -6,11 +6,12 @@ of its tokens' channel; linear, so that the exported file needs no gathering. [C
 
 The last ``marked`` layers are computed at the question and the markers alone, which read every token as it
 was before them; the token channels are read there too. So the exported file spends little time on those
-layers.
+layers. MPNet's attention has a bias for each distance between two tokens; it is not trained further.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,13 @@ from torch.nn import functional
 
 from pagerag.models.packing import MARKER, SEP, WHOLE, Frame
 
-__all__ = ["KINDS", "Network", "in_few_bytes", "load_base", "whole"]
+__all__ = ["KINDS", "Network", "by_distance", "in_few_bytes", "load_base", "network_of", "whole"]
 
 KINDS = ("span", "yes", "no", "none")
 WORDS = "embeddings.word_embeddings.weight"
+DISTANCES = "encoder.relative_attention_bias.weight"
+FEW = 100_000
+"""Tables with fewer numbers are kept in float16 for a long way; int8 would save nothing."""
 START, END, SUPPORT_MARK, SUPPORT_TOKEN, ANSWER_MARK, ANSWER_TOKEN = range(6)
 AT_MARKERS = tuple(channel in {SUPPORT_MARK, ANSWER_MARK} for channel in range(6))
 """Which channels of the token head are read at a unit's marker alone."""
@@ -120,9 +124,16 @@ class Network(nn.Module):
         frame: Frame = WHOLE,
         local: int = 0,
         marked: int = 0,
+        relative: bool = False,
     ) -> None:
         super().__init__()
         self.marked = marked
+        if relative and (marked or local):
+            raise ValueError(
+                "biases by distance go with layers that read everything; set local and marked to 0"
+            )
+        # [heads, 2 * limit - 1]: what attention adds for each distance, the farthest behind first.
+        self.register_buffer("distances", torch.zeros(heads, 2 * frame.limit - 1) if relative else None)
         self.register_buffer("own", torch.tensor(AT_MARKERS), persistent=False)
         self.dropout, self.block, self.local = dropout, frame.block, local if frame.block else 0
         self.words = nn.Embedding(vocabulary, width)
@@ -145,10 +156,22 @@ class Network(nn.Module):
         x = functional.dropout(x, self.dropout, self.training)
         real = ids != 0
         mask = real[:, None, None, :]
+        if self.distances is not None:
+            mask = self._biased(mask, x)
         blocks = self._blocks(real, types) if self.local else None
         for number, layer in enumerate(self.layers[: len(self.layers) - self.marked]):
             x = layer(x, mask) if blocks is None or number >= self.local else layer.read_blocks(x, blocks)
         return x, self._at_markers(ids, types, x, mask) if self.marked else x
+
+    def _biased(self, mask: Tensor, x: Tensor) -> Tensor:
+        """Return what is added to attention [batch, heads, length, length]: no token reads padding."""
+        device, length = x.device, x.shape[1]
+        places = torch.arange(length, device=device)
+        middle = self.distances.shape[1] // 2
+        bias = self.distances[:, middle + places[None, :] - places[:, None]][None]
+        cast = torch.is_autocast_enabled(device.type)
+        bias = bias.to(torch.get_autocast_dtype(device.type) if cast else x.dtype)
+        return torch.where(mask, bias, -torch.inf)
 
     def _at_markers(self, ids: Tensor, types: Tensor, x: Tensor, mask: Tensor) -> Tensor:
         """Return the states after the last layers at the question and the markers, the others as they are."""
@@ -210,7 +233,7 @@ def in_few_bytes(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return parameters for a long way: matrices as int8 with a scale for each row, the rest as float16."""
     found = {}
     for name, value in state.items():
-        if value.ndim == 2:
+        if value.ndim == 2 and value.numel() >= FEW:
             scale = value.float().abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
             found[f"{name}.int8"] = (value.float() / scale).round().to(torch.int8)
             found[f"{name}.scale"] = scale
@@ -249,9 +272,20 @@ def load_base(
     """
     raw = {k.removeprefix("bert."): v for k, v in whole(load_file(path)).items()}
     count = layers or 1 + max(int(k.split(".")[2]) for k in raw if k.startswith("encoder.layer."))
-    network = Network(layers=count, dropout=dropout, frame=frame, local=local, marked=marked)
-    state: dict[str, Any] = network.state_dict()
     words = raw[WORDS].clone()
+    network = Network(
+        layers=count,
+        width=words.shape[1],
+        inner=len(raw["encoder.layer.0.intermediate.dense.weight"]),
+        dropout=dropout,
+        frame=frame,
+        local=local,
+        marked=marked,
+        relative=DISTANCES in raw,
+    )
+    state: dict[str, Any] = network.state_dict()
+    if DISTANCES in raw:
+        state["distances"] = by_distance(raw[DISTANCES], frame.limit)
     words[MARKER] = words[SEP]
     places = raw["embeddings.position_embeddings.weight"]
     state["words.weight"] = words
@@ -271,6 +305,37 @@ def load_base(
         _copy(state, f"{here}.norm2", raw, f"{there}.output.LayerNorm")
     network.load_state_dict(state)
     return network
+
+
+def network_of(state: dict[str, Tensor], *, frame: Frame = WHOLE, local: int = 0, marked: int = 0) -> Network:
+    """Return the network whose weights these are, its sizes read from them."""
+    words, biases = state["words.weight"], state.get("distances")
+    network = Network(
+        layers=1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers.")),
+        width=words.shape[1],
+        inner=len(state["layers.0.up.weight"]),
+        frame=frame,
+        local=local,
+        marked=marked,
+        relative=biases is not None,
+    )
+    network.load_state_dict(state)
+    return network.eval()
+
+
+def by_distance(table: Tensor, limit: int, farthest: int = 128) -> Tensor:
+    """Return MPNet's bias of each distance [heads, 2 * limit - 1] from its table [buckets, heads].
+
+    Half of the buckets are for tokens behind. Of each half, the first half has a bucket for each distance,
+    the rest widen by logarithm up to ``farthest``.
+    """
+    half = len(table) // 2
+    near = half // 2
+    distance = torch.arange(1 - limit, limit)
+    size = distance.abs().clamp(min=1)
+    wide = near + (torch.log(size / near) / math.log(farthest / near) * (half - near)).long()
+    bucket = torch.where(distance.abs() < near, distance.abs(), wide.clamp(max=half - 1))
+    return table[bucket + half * (distance > 0)].T.contiguous()
 
 
 def _copy(state: dict[str, Any], name: str, raw: dict[str, Tensor], source: str) -> None:

@@ -1,6 +1,6 @@
 """Put a finished model into ``packages/pagerag-models``: files, hashes, calibration.
 
-``python -m pagerag_lab.training.package support --runs runs/training`` (or ``reader``)
+``python -m pagerag_lab.training.package support --runs runs/training`` (or ``reader``, ``reader-small``)
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from pagerag_lab.training.common import Setting, setting
 
 __all__ = ["main"]
 
-TARGET = Path("packages/pagerag-models/src/pagerag_models")
+MODELS, LARGER = (Path(f"packages/pagerag-{name}/src/pagerag_{name}") for name in ("models", "reader"))
+TARGETS = {"support": MODELS, "reader-small": MODELS, "reader": LARGER}
 
 
 def main() -> None:
     """Copy the files and write the manifest last, so that a half-made package does not load."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", choices=["support", "reader"])
+    parser.add_argument("model", choices=list(TARGETS))
     parser.add_argument("--runs", type=Path, default=Path("runs/training"))
-    parser.add_argument("--target", type=Path, default=TARGET)
+    parser.add_argument("--target", type=Path, help="by default the package's own folder")
     options = parser.parse_args()
-    name, target = options.model, options.target
-    chosen = setting(Path(__file__).with_name(f"{name}.toml"))
+    target = options.target or TARGETS[options.model]
+    name = options.model.removesuffix("-small")
+    chosen = setting(Path(__file__).with_name(f"{options.model.replace('-', '_')}.toml"))
     for suffix in (".onnx", "-parity.json"):
         shutil.copyfile(options.runs / chosen.name / f"{name}{suffix}", target / f"{name}{suffix}")
     manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,10 @@ from safetensors.torch import load_file, save_file
 
 from pagerag.models.packing import CLS, MARKER, SEP, block_count
 from pagerag_lab.product import sha256_file, write_atomic
-from pagerag_lab.training.common import Setting, fit, log, new_network, open_corpus, setting, soup
+from pagerag_lab.training.batches import Stream
+from pagerag_lab.training.common import CHOOSERS, Setting, fit, log, new_network, open_corpus, setting, soup
 from pagerag_lab.training.corpus import Corpus
-from pagerag_lab.training.export import export
+from pagerag_lab.training.export import Sample, export
 from pagerag_lab.training.network import Network
 
 __all__ = ["HeldOut", "Task", "run"]
@@ -44,6 +46,8 @@ HeldOut = Callable[[Network, Task, int, Path], None]
 PARITY_SEED = 11
 PARITY_UNIT = 30
 """Tokens from one marker to the next in the fixed inputs."""
+SAMPLES = 64
+"""Sequences that show the export which inputs of a matrix are loud."""
 
 
 def keep(network: Network, path: Path) -> None:
@@ -98,7 +102,7 @@ def run(
             own = [f"seed{seed}" for seed in chosen.seeds]
             if chosen.with_folds:
                 own += [one for one, (fold, _) in runs.items() if fold is not None]
-            finish(_averaged(task, folder, own), folder, name)
+            finish(_averaged(task, folder, own), folder, name, samples(corpus, chosen))
         elif file.exists():
             log(f"{file} is there")
         elif stage in held:
@@ -134,10 +138,33 @@ def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: in
     )
 
 
-def finish(network: Network, folder: Path, name: str) -> None:
+def samples(corpus: Corpus, chosen: Setting) -> list[Sample]:
+    """Draw a few sequences as the last phase shows them; of those that read in blocks none are needed."""
+    plan = chosen.plan
+    if plan.local:
+        return []
+    stream = Stream(
+        corpus,
+        corpus.rows,
+        plan.phases[-1].mixture,
+        CHOOSERS[chosen.chooser],
+        text_cap=plan.text_cap,
+        paragraph_cap=plan.paragraph_cap,
+        batch_tokens=plan.batch_tokens,
+        frame=plan.frame,
+        pools=plan.pools,
+        seed=PARITY_SEED,
+    )
+    rng = random.Random(PARITY_SEED)
+    drawn = stream.draw(range(len(corpus.rows)), rng)[:SAMPLES]
+    items = [stream.item(corpus.rows[row], rng) for row in drawn]
+    return [(list(item.ids), list(item.types)) for item in items]
+
+
+def finish(network: Network, folder: Path, name: str, shown: Sequence[Sample] = ()) -> None:
     """Write the int8 file and what the framework answers on fixed inputs."""
     keep(network, folder / f"{name}.safetensors")
-    file = export(network, folder / f"{name}.onnx")
+    file = export(network, folder / f"{name}.onnx", shown)
     log(f"{file}: {file.stat().st_size / 1e6:.1f} MB, sha256 {sha256_file(file)}")
     write_atomic(folder / f"{name}-parity.json", json.dumps(parity(network)))
 

@@ -3,12 +3,13 @@ r"""Run the stages of a training command side by side within a given time, and b
     python -m pagerag_lab.training.together support --config FILE --corpus FILE --base FOLDER --out RUNS \
       --minutes 8.5
     python -m pagerag_lab.training.together support --config FILE --out RUNS --pack FOLDER [--folds]
-    python -m pagerag_lab.training.together support --config FILE --out RUNS --unpack FOLDER
+    python -m pagerag_lab.training.together support --config FILE --out RUNS --unpack FOLDER --corpus FILE
 
 The first trains: one process for each run, all at once on one device, on examples that are packed once for
 all (``training.shelf``). ``--pack`` writes what is to be carried away into files of at most 15 MiB: the
-averaged network in float16, the held-out results and the logs (``--folds``: instead the networks that held
-a fold out, as int8 files). ``--unpack`` puts such parts together again and writes the model's file.
+averaged network in few bytes, the held-out results and the logs (``--folds``: instead the networks that held
+a fold out). ``--unpack`` puts such parts together again and writes int8 files of the networks; given several
+folders (a training, and one that went on from it with ``--start``), of the mean of their networks.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from safetensors.torch import load as read_tensors
 from safetensors.torch import load_file, save_file
 
-from pagerag_lab.training.common import Setting, log, new_network, setting, soup
+from pagerag_lab.training.common import Setting, log, setting, soup
+from pagerag_lab.training.corpus import Corpus, load
 from pagerag_lab.training.export import export
-from pagerag_lab.training.network import Network
-from pagerag_lab.training.stages import finish
+from pagerag_lab.training.network import Network, in_few_bytes, network_of, whole
+from pagerag_lab.training.stages import finish, samples
 
 __all__ = ["main"]
 
@@ -53,27 +57,33 @@ def main() -> None:
     parser.add_argument("--packers", type=int, default=10, help="processes that pack examples for all runs")
     parser.add_argument("--pack", type=Path)
     parser.add_argument("--folds", action="store_true")
-    parser.add_argument("--unpack", type=Path)
+    parser.add_argument("--unpack", type=Path, nargs="+", help="what was packed; of several, the mean")
+    parser.add_argument("--corpus", type=Path, help="the tokenized corpus that prepare wrote")
     options, rest = parser.parse_known_args()
     chosen = setting(options.config)
     folder = options.out / chosen.name
     if options.unpack is not None:
         unpack(options.unpack, folder)
-        averaged = folder / "averaged.safetensors"
-        if averaged.exists():
-            network = Network(
-                layers=chosen.plan.layers or 6,
-                frame=chosen.plan.frame,
-                local=chosen.plan.local,
-                marked=chosen.plan.marked,
-            ).eval()
-            network.load_state_dict({k: v.to(torch.float32) for k, v in load_file(averaged).items()})
-            finish(network, folder, options.model)
+        write_files(folder, chosen, options.model, load(options.corpus))
     elif options.pack is not None:
         options.pack.mkdir(parents=True, exist_ok=True)
-        (pack_folds if options.folds else pack_results)(folder, chosen, options.pack, rest)
+        (pack_folds if options.folds else pack_results)(folder, chosen, options.pack)
     else:
         train(options, rest, chosen, folder)
+
+
+def write_files(folder: Path, chosen: Setting, model: str, corpus: Corpus) -> None:
+    """Write the int8 files of the average and of the networks that held a fold out."""
+    plan, shown = chosen.plan, samples(corpus, chosen)
+
+    def network(path: Path) -> Network:
+        return network_of(whole(load_file(path)), frame=plan.frame, local=plan.local, marked=plan.marked)
+
+    averaged = folder / "averaged.safetensors"
+    if averaged.exists():
+        finish(network(averaged), folder, model, shown)
+    for path in folder.glob("fold[0-9].safetensors"):
+        export(network(path), path.with_suffix(".onnx"), shown)
 
 
 def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder: Path) -> None:
@@ -90,6 +100,7 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
         stages[-1].append(f"fold{fold}")
     stages += [[f"seed{seed}"] for seed in chosen.seeds]
     given = ["--config", str(options.config), "--out", str(options.out), "--until", str(until), *rest]
+    given += ["--corpus", str(options.corpus)]
     given += ["--shelf", str(folder / "shelf")]
     shared = ["--minutes", str(PRETRAIN[options.model] * options.minutes)]
     commands = {}
@@ -118,32 +129,31 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
                 raise SystemExit(f"{name} failed")
 
 
-def pack_results(folder: Path, chosen: Setting, target: Path, _: list[str]) -> None:
-    """Write the average of the runs in float16, the held-out results and the logs."""
+def pack_results(folder: Path, chosen: Setting, target: Path) -> None:
+    """Write the average of the runs in few bytes, the held-out results and the logs."""
     runs = [f"seed{seed}" for seed in chosen.seeds]
     if chosen.with_folds:
         runs += [path.stem for path in sorted(folder.glob("fold*-*.safetensors"))]
     there = [folder / f"{name}.safetensors" for name in runs if (folder / f"{name}.safetensors").exists()]
     log(f"averaging {[path.stem for path in there]}")
     averaged = soup([load_file(path) for path in there])
-    whole = folder / "averaged.safetensors"
-    save_file({k: v.half().contiguous() for k, v in averaged.items()}, whole)
-    cut(whole, target)
+    file = folder / "averaged.safetensors"
+    save_file(in_few_bytes(averaged), file)
+    cut(file, target)
     told = [p for kind in ("oof-*.npz", "*.json", "*.log") for p in sorted(folder.glob(kind))]
     with tarfile.open(target / TOLD, "w:gz") as archive:
         for path in told:
             archive.add(path, path.name)
 
 
-def pack_folds(folder: Path, chosen: Setting, target: Path, rest: list[str]) -> None:
-    """Write the networks that held a fold out, ready to run."""
-    base = Path(rest[rest.index("--base") + 1])
+def pack_folds(folder: Path, chosen: Setting, target: Path) -> None:
+    """Write the networks that held a fold out, in few bytes."""
     for fold in range(chosen.folds):
         states = [load_file(path) for path in sorted(folder.glob(f"fold{fold}-*.safetensors"))]
         if states:
-            network = new_network(base, chosen.plan).eval()
-            network.load_state_dict(soup(states))
-            cut(export(network, folder / f"fold{fold}.onnx"), target)
+            file = folder / f"fold{fold}.safetensors"
+            save_file(in_few_bytes(soup(states)), file)
+            cut(file, target)
 
 
 def cut(path: Path, target: Path) -> None:
@@ -153,19 +163,20 @@ def cut(path: Path, target: Path) -> None:
         (target / f"{path.name}.{number:02d}").write_bytes(data[start : start + PART])
 
 
-def unpack(parts: Path, folder: Path) -> None:
-    """Put files together that were cut, and copy the others."""
+def unpack(packed: Sequence[Path], folder: Path) -> None:
+    """Put files together that were cut, and unpack the results; networks of one name become their mean."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(parts.iterdir()):
-        name, _, number = path.name.rpartition(".")
-        if path.name == TOLD:
-            with tarfile.open(path) as archive:
-                archive.extractall(folder, filter="data")
-        elif not number.isdigit():
-            shutil.copyfile(path, folder / path.name)
-        elif number == "00":
-            pieces = sorted(parts.glob(f"{name}.[0-9][0-9]"))
-            (folder / name).write_bytes(b"".join(piece.read_bytes() for piece in pieces))
+    networks: dict[str, list[dict[str, torch.Tensor]]] = {}
+    for parts in packed:
+        with tarfile.open(parts / TOLD) as archive:
+            archive.extractall(folder, filter="data")
+        for first in sorted(parts.glob("*.safetensors.00")):
+            pieces = sorted(parts.glob(f"{first.stem}.[0-9][0-9]"))
+            networks.setdefault(first.stem, []).append(
+                whole(read_tensors(b"".join(piece.read_bytes() for piece in pieces)))
+            )
+    for name, states in networks.items():
+        save_file(in_few_bytes(soup(states)), folder / name)
 
 
 if __name__ == "__main__":
