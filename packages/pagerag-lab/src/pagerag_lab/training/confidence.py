@@ -1,13 +1,16 @@
 r"""Fit what the reader's confidence is read from, on train questions that its network had not seen.
 
     python -m pagerag_lab.training.confidence --run RUNS/reader --beside RUNS/reader-small \
-        --pools POOLS --data DATA
+        --pools POOLS --data DATA --verdicts TUNED/verdicts-sentence-support.json \
+        --verdicts TUNED/verdicts-document-support.json
 
 Reads ``fold0.onnx`` of a training run (the network that held fold 0 out; with ``--beside``, of two runs whose
-networks read together) and the pools of that fold: each is
-promoted and read as ``pagerag ask`` would, and a logistic regression tells from the signs of an answer
-(``Composed.signs``) and from promotion's state whether it is right. Writes ``confidence.json``: weights,
-offset, and how coverage and right share go together on the questions over documents (cross-validated).
+networks read together) and the pools of that fold: each is promoted and read as ``pagerag ask`` would, and
+a logistic regression tells from the signs of an answer (``Composed.signs``) and from promotion's state
+whether it is right. The state is the one that models gave which had not seen the question (``pagerag tune``
+writes these verdicts), and the pools are those that search brought: states that are too good, or pools
+whose evidence was taken away, are not what ``ask`` meets. Writes ``confidence.json``: weights, offset, and
+how coverage and right share go together (cross-validated).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import re
 import shutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ from pagerag.models import support_encoder
 from pagerag.models.decode import sigmoid
 from pagerag.read.compose import SIGNS
 from pagerag.read.extractive import ExtractiveReader
-from pagerag.units import Mode
+from pagerag.units import Mode, State
 from pagerag_lab.metrics.answers import score_answer
 from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.training.corpus import fold_of
@@ -39,7 +42,7 @@ from pagerag_lab.training.examples import read_json, read_lines
 __all__ = ["fit", "main"]
 
 FOLDS, HELD = 5, 0
-MOST = {"documents": 600, "reading": 300, "benchmarks": 300}
+MOST = {"documents": 600, "reading": 200, "benchmarks": 200}
 """Pools of each file that are read."""
 DOCUMENTS_COUNT = 2.0
 """How much a question over documents counts beside one of another file."""
@@ -73,7 +76,7 @@ def pools(folder: Path, data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             row["answer"] = row.get("answer") or answers.get(row["question"])
             whole = name != "benchmarks" or row["unit"] == "sentence"
             known = row["answer"] or row["kind"] == "unanswerable"
-            held = fold_of(row["base"], FOLDS) == HELD and not row["id"].endswith("~stranger")
+            held = fold_of(row["base"], FOLDS) == HELD and not row["id"].endswith(("~stranger", "~removed"))
             if whole and known and held:
                 rows.append(row)
         rows.sort(key=lambda row: zlib.crc32(row["id"].encode()))
@@ -87,6 +90,17 @@ def is_right(row: dict[str, Any], text: str) -> bool:
     if row.get("answer_re"):
         return re.search(row["answer_re"], text, re.IGNORECASE) is not None
     return score_answer(text, row["answer"]).f1 >= 0.5
+
+
+def judged(files: Sequence[Path]) -> dict[str, State]:
+    """Return the state of each pool by the models that had not seen its question."""
+    found: dict[str, State] = {}
+    for file in files:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        for pool, p in told["pools"].items():
+            some: State = "ambiguous" if p >= told["some"] else "insufficient"
+            found[pool] = "enough" if p >= told["enough"] else some
+    return found
 
 
 def held_out_reader(run: Path, beside: Path | None = None) -> ExtractiveReader:
@@ -124,7 +138,11 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="the run of a second reader that reads with it")
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument(
+        "--verdicts", type=Path, action="append", required=True, help="a file that pagerag tune wrote"
+    )
     options = parser.parse_args()
+    states = judged(options.verdicts)
     reader = held_out_reader(options.run, options.beside)
     promoter = Promoter(support=support_encoder())
     signs, right, documents = [], [], []
@@ -139,7 +157,7 @@ def main() -> None:
         found, _ = reader.find(row["question"], read)
         if found is None:
             continue
-        told = found.signs(promotion.state)
+        told = found.signs(states.get(row["id"], promotion.state))
         signs.append([told[sign] for sign in SIGNS])
         gold = bool({unit.id for unit in read} & set(row["gold"]))
         right.append(float(gold and is_right(row, found.text)))

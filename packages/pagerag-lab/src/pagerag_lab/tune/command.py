@@ -91,7 +91,10 @@ def tune(
             with_signals(rows, lambda item: known[item.id])
             signals = SIGNALS
         trained = train(rows, settings, promoter, say, about, signals)
-        trained.model.save(out / f"learned-{family}{'-support' if signals else ''}.npz")
+        name = f"{family}{'-support' if signals else ''}"
+        trained.model.save(out / f"learned-{name}.npz")
+        told = {"enough": settings.enough, "some": settings.some, "pools": trained.verdicts}
+        write_atomic(out / f"verdicts-{name}.json", json.dumps(told))
         figures["learned"] = trained.figures
     return figures
 

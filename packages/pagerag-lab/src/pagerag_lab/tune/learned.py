@@ -64,6 +64,8 @@ class Trained:
 
     model: LearnedModel
     figures: dict[str, Any]
+    verdicts: dict[str, float]
+    """Sufficiency of each pool (by id) as models judged it that had not seen its question."""
 
 
 @dataclass(slots=True, eq=False)
@@ -162,7 +164,7 @@ def train(
     ]
     figures = _figures(rows, rankings, second_oof, sizes)
     say("sufficiency")
-    verdict, told, (enough, some) = _fit_sufficiency(rows, rankings, second_oof, sizes, settings)
+    verdict, told, judged = _fit_sufficiency(rows, rankings, second_oof, sizes, settings)
     figures["sufficiency"] = told
     say("final models on all questions")
     first = to_trees(_fit(rows, [row.table for row in rows], settings))
@@ -179,12 +181,13 @@ def train(
         size=size,
         sufficiency=verdict,
         neutral=np.median(sample, axis=0).astype(np.float32),
-        enough=enough,
-        some=some,
+        enough=settings.enough,
+        some=settings.some,
         weights=promoter.weights(rows[0].item.mode),
         about={**about, "cross_validation": figures},
     )
-    return Trained(model, figures)
+    verdicts = {row.item.id: round(float(p), 4) for row, p in zip(rows, judged, strict=True)}
+    return Trained(model, figures, verdicts)
 
 
 def _fit(rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:
@@ -318,8 +321,8 @@ def _fit_sufficiency(
     scores: Sequence[Floats],
     sizes: Sequence[Any],
     settings: Settings,
-) -> tuple[Trees, dict[str, Any], tuple[float, float]]:
-    """Learn the probability that the first k units hold all the evidence."""
+) -> tuple[Trees, dict[str, Any], Floats]:
+    """Learn the probability that the first k units hold all the evidence; and judge each pool unseen."""
     features = AGGREGATED if rows[0].item.mode == "document" else FEATURES
     table, labels = [], []
     for row, (prefixes, _, _), p in zip(rows, rankings, scores, strict=True):
@@ -356,4 +359,4 @@ def _fit_sufficiency(
     figures["enough_right"] = round(float(y[sure].mean()), 3) if sure.any() else None
     figures["insufficient_wrong"] = round(float(y[doubtful].mean()), 3) if doubtful.any() else None
     final = boost(x, y, weight, settings.verdict)
-    return to_trees(final), figures, (figures["enough"], figures["some"])
+    return to_trees(final), figures, oof
