@@ -14,7 +14,7 @@ __all__ = ["RELEASED", "RELEASED_READER"]
 
 RELEASED: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "c0a92e3bfe683177478470ebdba58211bba4d702f46f2d480bb80379d3491ed5",
+        "manifest.json": "aeca1a35dbe0e3f719ab19ed61ba0b512046bb03b34ea9da953521e10a481073",
         "reader.onnx": "9c87c23f730fa955dea5fa5840b7cec37d1d1381f7d214d1b5379653974e9cb4",
         "support.onnx": "771a4aec76e1d54f5db50e051739e305f5574f3db9e73959375c54eb1d4abee1",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -23,7 +23,7 @@ RELEASED: Mapping[str, str] = MappingProxyType(
 
 RELEASED_READER: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "0ac2621639d40d3d6b68752125d84347993aef867c51f73b3069e07ad7793602",
+        "manifest.json": "592123974ef86ac858ebd1756d14d119c3ae7df2daaec3f90c359978ebf55758",
         "reader.onnx": "2acc0a7c17c4673f214bb88854324113256ed1636e9e19c38147e100e45538b8",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     }

@@ -101,10 +101,10 @@ def _extractive_small(settings: Settings) -> Reader:
 
 
 def _spans(folder: Path | None, settings: Settings) -> Reader:
-    from pagerag.read.extractive import LEAST_CONFIDENCE, extractive_reader
+    from pagerag.read.extractive import extractive_reader
 
     least = settings.read.least_confidence
-    return extractive_reader(folder=folder, least_confidence=LEAST_CONFIDENCE if least < 0 else least)
+    return extractive_reader(folder=folder, least_confidence=None if least < 0 else least)
 
 
 _MADE: dict[str, Callable[[Settings], Reader]] = {

@@ -41,11 +41,10 @@ SPANS = 24
 """Spans that are looked at in each window."""
 COMPARED = 0.95
 """Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
-LEAST_CONFIDENCE = 0.5
-"""Confidence below which an answer is kept back: a wrong answer costs more than none.
+SHARES = [0.4, 0.6]
+"""How much the logits of two networks count, the larger one's first: it is surer of itself than it should be.
 
-What other values cost and save is printed by ``python -m pagerag_lab.training.confidence``; the table is in
-docs/models.md.
+Both equal gives as many right answers on held-out train questions; the paper's example is surer like this.
 """
 
 
@@ -84,8 +83,10 @@ class ExtractiveReader(AtOnceReader):
     network, ``beside`` those of a second one; both must use one tokenizer.
 
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
-    not), and when the answer's confidence is below ``least_confidence``. With a ``least_confidence`` of 0 it
-    always answers, unless ``none_threshold`` is given too.
+    not), when the answer's confidence is below ``least_confidence`` (a wrong answer costs more than none; by
+    default what was fitted, docs/models.md has what other values cost and save), and, unless a lower one is
+    given, when promotion calls the evidence insufficient. With 0 it always answers, unless ``none_threshold``
+    is given too.
     """
 
     name = "extractive"
@@ -98,7 +99,7 @@ class ExtractiveReader(AtOnceReader):
         beside: str | Path | None = None,
         threads: int | None = None,
         none_threshold: float | None = None,
-        least_confidence: float = LEAST_CONFIDENCE,
+        least_confidence: float | None = None,
         longest: int = 30,
     ) -> None:
         if folder is None and (larger := reader_folder()) is not None:
@@ -108,17 +109,19 @@ class ExtractiveReader(AtOnceReader):
         facts = self._models[0].facts["calibration"]
         try:
             self._offset = float(facts["offset"])
+            self._fitted = float(facts["least_confidence"])
             self._weights = {name: float(facts["weights"][name]) for name in SIGNS}
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(
                 f"the reader's calibration is of another version ({error}); install its package again"
             ) from error
-        fitted = float(facts["none_threshold"]) if least_confidence > 0 else 1.0
+        least = self._fitted if least_confidence is None else least_confidence
+        fitted = float(facts["none_threshold"]) if least > 0 else 1.0
         given = fitted if none_threshold is None else none_threshold
-        for name, value in (("none_threshold", given), ("least_confidence", least_confidence)):
+        for name, value in (("none_threshold", given), ("least_confidence", least)):
             if not 0 <= value <= 1:
                 raise InputError(f"{name} is {value}; it must be between 0 and 1")
-        self.none_threshold, self.least_confidence = float(given), least_confidence
+        self.none_threshold, self.least_confidence = float(given), least
         self.longest = longest
 
     @property
@@ -144,7 +147,7 @@ class ExtractiveReader(AtOnceReader):
         if found is None:
             return Answer("", (), 1.0, abstained=True, reader=self.name, usage=usage)
         confidence = self._confidence(found, state)
-        doubtful = confidence < self.least_confidence
+        doubtful = confidence < self.least_confidence or self._silenced(state)
         if not found.text or doubtful or found.none > self.none_threshold:
             return Answer("", (), found.none, abstained=True, reader=self.name, usage=usage, raw=found.text)
         return Answer(found.text, found.citations, confidence, reader=self.name, usage=usage, raw=found.text)
@@ -165,6 +168,10 @@ class ExtractiveReader(AtOnceReader):
                 return None, tokens
             parts.append(part)
         return (parts[0] if len(parts) == 1 else together(parts)), tokens
+
+    def _silenced(self, state: State) -> bool:
+        """Tell whether nothing is said: the evidence is insufficient, and nobody asked for guesses."""
+        return state == "insufficient" and self.least_confidence >= self._fitted
 
     def _confidence(self, found: Composed, state: State) -> float:
         """Return P(right) = sigmoid(offset + Σ weight · sign), fitted on questions that were held out."""
@@ -198,7 +205,11 @@ class ExtractiveReader(AtOnceReader):
             packed = pack(asked, read.units, window)
             total += len(packed.ids)
             each = [model(packed.ids, packed.types) for model in self._models]
-            tokens, kinds = (np.mean(parts, axis=0) for parts in zip(*each, strict=True))
+            shares = SHARES[: len(each)] if len(each) > 1 else [1.0]
+            tokens, kinds = (
+                np.average(parts, axis=0, weights=shares).astype(np.float32)
+                for parts in zip(*each, strict=True)
+            )
             found.append(self._window(tokens, kinds, packed, context, read))
         return found, total
 
@@ -309,7 +320,7 @@ def extractive_reader(
     beside: str | Path | None = None,
     threads: int | None = None,
     none_threshold: float | None = None,
-    least_confidence: float = LEAST_CONFIDENCE,
+    least_confidence: float | None = None,
 ) -> ExtractiveReader:
     """Open the shipped reader, or one whose files lie in ``folder`` (and a second, ``beside`` it)."""
     return ExtractiveReader(

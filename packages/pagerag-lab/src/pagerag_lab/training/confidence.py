@@ -47,6 +47,8 @@ MOST = {"documents": 600, "reading": 200, "benchmarks": 200}
 DOCUMENTS_COUNT = 2.0
 """How much a question over documents counts beside one of another file."""
 CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+RIGHT = 0.65
+"""The least share of right answers over documents, unanswerable questions among them, that is good enough."""
 Floats = NDArray[np.float64]
 
 
@@ -119,7 +121,8 @@ def held_out_files(run: Path) -> Path:
     shutil.copyfile(run / "fold0.onnx", folder / "reader.onnx")
     shutil.copyfile(shipped / "tokenizer.json", folder / "tokenizer.json")
     manifest = json.loads((shipped / "manifest.json").read_text(encoding="utf-8"))
-    plain = {"weights": dict.fromkeys(SIGNS, 0.0), "offset": 0.0, "none_threshold": 0.5}
+    plain = {"weights": dict.fromkeys(SIGNS, 0.0), "offset": 0.0}
+    plain |= {"none_threshold": 0.5, "least_confidence": 0.0}
     manifest["models"]["reader"]["calibration"] = plain
     manifest["files"] = {
         name: {"sha256": sha256_file(folder / name), "bytes": (folder / name).stat().st_size}
@@ -169,6 +172,11 @@ def main() -> None:
     print(json.dumps(result, indent=1))
 
 
+def share(told: dict[str, int]) -> float:
+    """Return which part of the answers that were given is right."""
+    return told["right"] / max(1, told["answered"])
+
+
 def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[str, Any]:
     """Return weights and offset, and the curve that cross-validation gives."""
     weight = np.where(documents, DOCUMENTS_COUNT, 1.0)
@@ -179,7 +187,7 @@ def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[
         inside = held != fold
         part, base = fit(signs[inside], right[inside], weight[inside])
         p[~inside] = sigmoid(signs[~inside] @ part + base)
-    curve = []
+    curve: list[dict[str, Any]] = []
     for cut in CUTS:
         kept = documents & (p >= cut)
         other = ~documents & (p >= cut)
@@ -193,6 +201,9 @@ def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[
     return {
         "weights": dict(zip(SIGNS, weights.round(4).tolist(), strict=True)),
         "offset": round(offset, 4),
+        "least_confidence": next(
+            (row["least_confidence"] for row in curve if share(row["documents"]) >= RIGHT), CUTS[-1]
+        ),
         "pools": {"documents": int(documents.sum()), "others": int((~documents).sum())},
         "curve": curve,
     }

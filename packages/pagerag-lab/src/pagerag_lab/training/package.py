@@ -54,7 +54,8 @@ def _support(chosen: Setting) -> dict[str, Any]:
 def _reader(chosen: Setting, folder: Path) -> dict[str, Any]:
     fitted = json.loads((folder / "calibration.json").read_text(encoding="utf-8"))
     sure = json.loads((folder / "confidence.json").read_text(encoding="utf-8"))
-    told = {"weights": sure["weights"], "offset": sure["offset"], "none_threshold": fitted["none_threshold"]}
+    told = {name: sure[name] for name in ("weights", "offset", "least_confidence")}
+    told["none_threshold"] = fitted["none_threshold"]
     return {"calibration": told, "layers": chosen.plan.layers}
 
 
