@@ -23,7 +23,7 @@ RELEASED: Mapping[str, str] = MappingProxyType(
 
 RELEASED_READER: Mapping[str, str] = MappingProxyType(
     {
-        "manifest.json": "592123974ef86ac858ebd1756d14d119c3ae7df2daaec3f90c359978ebf55758",
+        "manifest.json": "910c71f1657ed7a47b2b98561c16fdc5e61bf86ee96a4c2e31fb9de695820b6c",
         "reader.onnx": "2acc0a7c17c4673f214bb88854324113256ed1636e9e19c38147e100e45538b8",
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     }

@@ -41,10 +41,12 @@ SPANS = 24
 """Spans that are looked at in each window."""
 COMPARED = 0.95
 """Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
-SHARES = [0.4, 0.6]
-"""How much the logits of two networks count, the larger one's first: it is surer of itself than it should be.
+SHARES = [0.45, 0.55]
+"""How much the logits of two networks count, the larger one's first.
 
-Both equal gives as many right answers on held-out train questions; the paper's example is surer like this.
+Of 588 held-out train questions over documents the answers of confidence 0.4 and more are right 159 times in
+238 with equal shares, 161 in 246 like this, 152 in 239 with 0.4. The less it is, the less the order of units
+matters.
 """
 
 
