@@ -314,6 +314,7 @@ def network_of(state: dict[str, Tensor], *, frame: Frame = WHOLE, local: int = 0
         layers=1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers.")),
         width=words.shape[1],
         inner=len(state["layers.0.up.weight"]),
+        vocabulary=len(words),
         frame=frame,
         local=local,
         marked=marked,
