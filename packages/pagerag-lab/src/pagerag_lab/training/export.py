@@ -11,7 +11,7 @@ their matrix are computed apart (``Graph.linear``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,6 @@ __all__ = ["build_graph", "export"]
 OPSET, IR = 17, 9
 LOUD = 16
 """So many inputs of a matrix may be computed apart."""
-NOTHING: Mapping[str, np.ndarray] = {}
 Sample = tuple[list[int], list[int]]
 """Token ids and types of one sequence."""
 
@@ -195,12 +194,7 @@ def build_graph(network: Network, samples: Sequence[Sample] = ()) -> onnx.ModelP
 
 
 def _rest(
-    g: Graph,
-    x: str,
-    mixed: str,
-    n: str,
-    part: dict[str, np.ndarray],
-    loud: Mapping[str, np.ndarray] = NOTHING,
+    g: Graph, x: str, mixed: str, n: str, part: dict[str, np.ndarray], loud: dict[str, np.ndarray]
 ) -> str:
     """Add what a layer does after its attention."""
     out = g.linear(mixed, f"{n}.out", part["out.weight"], part["out.bias"])
@@ -231,7 +225,7 @@ def _marked_layer(g: Graph, whole: str, n: str, part: dict[str, np.ndarray], hea
     told = g.linear(whole, f"{n}.told", part["qkv.weight"][width:], part["qkv.bias"][width:])
     g.add("Split", [told], f"{n}.parts", outputs=2, axis=-1)
     mixed = _attention(g, [query, f"{n}.parts.0", f"{n}.parts.1"], n, heads)
-    return _rest(g, here, mixed, n, part)
+    return _rest(g, here, mixed, n, part, {})
 
 
 def _scatter(g: Graph, whole: str, rows: str, name: str) -> str:

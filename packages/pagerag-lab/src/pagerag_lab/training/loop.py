@@ -68,6 +68,21 @@ class Plan:
         """How much the encoder reads together."""
         return Frame(self.limit, self.block)
 
+    def stream(self, corpus: Corpus, rows: list[Row], phase: Phase, chooser: Chooser, seed: int) -> Stream:
+        """Return the batches of one epoch of a phase."""
+        return Stream(
+            corpus,
+            rows,
+            phase.mixture,
+            chooser,
+            text_cap=self.text_cap,
+            paragraph_cap=self.paragraph_cap,
+            batch_tokens=self.batch_tokens,
+            frame=self.frame,
+            pools=self.pools,
+            seed=seed,
+        )
+
 
 def groups(network: Network, rate: float, decay: float, weight_decay: float) -> Iterator[dict[str, Any]]:
     """Parameters with smaller steps the nearer they are to the input; heads take the full rate twice."""
@@ -137,18 +152,8 @@ def train(
         for epoch in range(first, phase.epochs):
             began, losses, part = time.monotonic(), [], 0.0
             endless = batches(phase)
-            stream = endless or Stream(
-                corpus,
-                rows,
-                phase.mixture,
-                chooser,
-                text_cap=plan.text_cap,
-                paragraph_cap=plan.paragraph_cap,
-                batch_tokens=plan.batch_tokens,
-                frame=plan.frame,
-                pools=plan.pools,
-                seed=plan.seed * 1000 + number * 100 + epoch,
-            )
+            seed = plan.seed * 1000 + number * 100 + epoch
+            stream = endless or plan.stream(corpus, rows, phase, chooser, seed)
             loader = DataLoader(
                 stream,
                 batch_size=None,

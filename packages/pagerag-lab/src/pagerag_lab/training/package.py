@@ -1,4 +1,4 @@
-"""Put a finished model into ``packages/pagerag-models``: files, hashes, calibration.
+"""Put a finished model into its package: files, hashes, calibration.
 
 ``python -m pagerag_lab.training.package support --runs runs/training`` (or ``reader``, ``reader-small``)
 """

@@ -145,18 +145,7 @@ def main() -> None:
     folder = options.shelf / phase.name
     folder.mkdir(parents=True, exist_ok=True)
     plan = chosen.plan
-    stream = Stream(
-        corpus,
-        corpus.rows,
-        phase.mixture,
-        CHOOSERS[chosen.chooser],
-        text_cap=plan.text_cap,
-        paragraph_cap=plan.paragraph_cap,
-        batch_tokens=plan.batch_tokens,
-        frame=plan.frame,
-        pools=plan.pools,
-        seed=plan.seed,
-    )
+    stream = plan.stream(corpus, corpus.rows, phase, CHOOSERS[chosen.chooser], plan.seed)
     torch.set_num_threads(1)
     gc.freeze()  # the rows are shared with the children as long as nobody touches them
     children = []

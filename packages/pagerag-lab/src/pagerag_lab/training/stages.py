@@ -21,7 +21,6 @@ from safetensors.torch import load_file, save_file
 
 from pagerag.models.packing import CLS, MARKER, SEP, block_count
 from pagerag_lab.product import sha256_file, write_atomic
-from pagerag_lab.training.batches import Stream
 from pagerag_lab.training.common import CHOOSERS, Setting, fit, log, new_network, open_corpus, setting, soup
 from pagerag_lab.training.corpus import Corpus
 from pagerag_lab.training.export import Sample, export
@@ -143,18 +142,7 @@ def samples(corpus: Corpus, chosen: Setting) -> list[Sample]:
     plan = chosen.plan
     if plan.local:
         return []
-    stream = Stream(
-        corpus,
-        corpus.rows,
-        plan.phases[-1].mixture,
-        CHOOSERS[chosen.chooser],
-        text_cap=plan.text_cap,
-        paragraph_cap=plan.paragraph_cap,
-        batch_tokens=plan.batch_tokens,
-        frame=plan.frame,
-        pools=plan.pools,
-        seed=PARITY_SEED,
-    )
+    stream = plan.stream(corpus, corpus.rows, plan.phases[-1], CHOOSERS[chosen.chooser], PARITY_SEED)
     rng = random.Random(PARITY_SEED)
     drawn = stream.draw(range(len(corpus.rows)), rng)[:SAMPLES]
     items = [stream.item(corpus.rows[row], rng) for row in drawn]
