@@ -139,6 +139,16 @@ def test_restructured_text(name: str, tmp_path: Path) -> None:
     assert blocks(tmp_path / "a.rst", f"Kiln\n####\n\n{source}") == ["Kiln", *want]
 
 
+def test_a_number_of_header_rows_that_is_none_counts_as_none(tmp_path: Path) -> None:
+    source = ".. list-table:: Prices\n   :header-rows: ²\n\n   * - shelf\n     - 45\n"
+    assert blocks(tmp_path / "a.rst", source) == ["Prices", "shelf | 45"]
+
+
+def test_directives_that_are_nested_too_deeply_are_taken_as_they_are(tmp_path: Path) -> None:
+    deep = "".join(f"{'   ' * depth}.. note::\n\n" for depth in range(600)) + f"{'   ' * 600}Deep words.\n"
+    assert blocks(tmp_path / "a.rst", deep)[-1].endswith("Deep words.")
+
+
 MARKDOWN = {
     "a table of headers alone": ("| item | price |\n|---|---|\n", ["item | price"]),
     "bars without a line below the headers": ("| a | b |\n| c | d |\n", ["a | b", "c | d"]),

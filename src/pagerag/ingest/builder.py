@@ -11,10 +11,9 @@ from pagerag.errors import FormatError
 from pagerag.ingest.documents import Document, Section
 from pagerag.places import Run, SourceMap
 
-__all__ = ["Block", "Piece", "TextBuilder", "added", "verbatim", "words_of"]
+__all__ = ["Block", "Piece", "TextBuilder", "added", "cells_of", "number_of", "words_of"]
 
-# White space that is not one plain space already.
-_UNEVEN = re.compile(r"\s\s+|[^\S ]")
+_EVEN = re.compile(r"\S+(?: \S+)*")  # words with one plain space between them
 _NEWLINE = re.compile(r"\n")
 
 MOST_BLOCKS = 250_000
@@ -37,14 +36,23 @@ def added(text: str) -> Piece:
     return Piece(text, -1, -1)
 
 
-def verbatim(source: str, start: int, end: int) -> Piece:
-    """Return the characters ``start`` to ``end`` of ``source`` as they are."""
-    return Piece(source[start:end], start, end)
-
-
 def words_of(pieces: Iterable[Piece]) -> str:
     """Return the text of some pieces, with single blanks: what a header or a title says."""
     return " ".join("".join(piece.text for piece in pieces).split())
+
+
+def cells_of(texts: Iterable[str], start: int = 0) -> list[list[Piece]]:
+    """Return texts that stand one behind the other from ``start``, a tab or line end between them."""
+    cells = []
+    for text in texts:
+        cells.append([Piece(text, start, start + len(text))])
+        start += len(text) + 1
+    return cells
+
+
+def number_of(text: str, otherwise: int) -> int:
+    """Return the whole number that a text is, at most nine digits of it; ``otherwise`` when it is none."""
+    return int(text[:9]) if text.isascii() and text.isdigit() else otherwise
 
 
 @dataclass(slots=True)
@@ -184,95 +192,69 @@ def _trimmed(piece: Piece) -> Piece:
 
 def _even(pieces: Iterable[Piece], at: int, base: int, lines: bool, code: bool) -> tuple[str, list[Run]]:
     """Return the text of pieces with even white space, and its runs when it stands at ``at``."""
-    out = _Out(at, code)
-    for piece in pieces:
-        text, start, end = piece
-        exact = start >= 0 and end - start == len(text)
+    out = _Out(at, lines, code)
+    for text, start, end in pieces:
+        first = base + start if start >= 0 else -1
+        exact = first >= 0 and end - start == len(text)
         done = 0
-        for match in _UNEVEN.finditer(text):
-            first, last = match.span()
-            out.add(text[done:first], _origin(base, start, end, done, first, exact))
-            newline = match.group().rfind("\n") if lines else -1
-            if newline < 0:
-                out.space(match.group() if code else " ", base + start + first if exact else -1)
+        for match in _EVEN.finditer(text):
+            out.space(text[done : match.start()], first + done if exact else -1)
+            done = match.end()
+            if exact:
+                out.words(match.group(), first + match.start(), len(match.group()))
             else:
-                # Of several line ends one is left; indentation only in code.
-                indent = match.group()[newline + 1 :] if code else ""
-                out.space(f"\n{indent}", base + start + first + newline if exact else -1)
-            done = last
-        out.add(text[done:], _origin(base, start, end, done, len(text), exact))
-    return out.text(), out.runs
-
-
-def _origin(base: int, start: int, end: int, first: int, last: int, exact: bool) -> tuple[int, int]:
-    if start < 0:
-        return -1, -1
-    return (base + start + first, base + start + last) if exact else (base + start, base + end)
+                out.words(match.group(), first, end - start)
+        out.space(text[done:], first + done if exact else -1)
+    return "".join(out.chunks), out.runs
 
 
 class _Out:
-    """The text of one block while it grows: no white space at its ends, one between words."""
+    """The text of one block while it grows: no white space at its ends, one between words.
 
-    __slots__ = ("at", "chunks", "code", "pending", "runs", "size")
+    Places in the original are -1 for what does not stand there.
+    """
 
-    def __init__(self, at: int, code: bool) -> None:
-        self.at, self.code = at, code
-        self.size = 0
+    __slots__ = ("at", "chunks", "code", "lines", "pending", "runs")
+
+    def __init__(self, at: int, lines: bool, code: bool) -> None:
+        self.at, self.lines, self.code = at, lines, code
         self.chunks: list[str] = []
         self.runs: list[Run] = []
         self.pending: tuple[str, int] | None = None
 
-    def space(self, space: str, original: int) -> None:
-        if not self.size:
+    def space(self, gap: str, original: int) -> None:
+        """Take the white space that begins at ``original``; it is written before the next words."""
+        if not gap or not self.chunks:
             return
+        newline = gap.rfind("\n") if self.lines else -1
+        if newline > 0 and original >= 0:
+            original += newline
+        # Of several line ends one is left; indentation only in code.
+        space = gap[max(newline, 0) :] if self.code else "\n" if newline >= 0 else " "
         if self.pending is None or space[0] == "\n":
             self.pending = (space, original)
         elif self.code and self.pending[0][0] == "\n":
             self.pending = (self.pending[0] + space, -1)  # the indentation of a line of code
 
-    def add(self, text: str, origin: tuple[int, int]) -> None:
-        """Add text in which white space is even, but for its ends."""
-        first, last = origin
-        exact = first >= 0 and last - first == len(text)
-        left = 1 if text[:1] == " " else 0
-        right = len(text) - 1 if len(text) > left and text[-1:] == " " else len(text)
-        if left:
-            self.space(" ", first if exact else -1)
-        if right > left:
-            if self.pending is not None:
-                self._write(*self.pending)
-                self.pending = None
-            body = text if not left and right == len(text) else text[left:right]
-            self.chunks.append(body)
-            if first >= 0:
-                if exact:
-                    self._run(self.size, len(body), first + left, len(body))
-                else:
-                    self._run(self.size, len(body), first, last - first)
-            self.size += len(body)
-        if right < len(text):
-            self.space(" ", first + right if exact else -1)
+    def words(self, text: str, original: int, length: int) -> None:
+        """Add text that stands for ``length`` characters from ``original``."""
+        if self.pending is not None:
+            space, place = self.pending
+            self.pending = None
+            self._write(space, place, len(space))
+        self._write(text, original, length)
 
-    def _write(self, space: str, original: int) -> None:
-        self.chunks.append(space)
-        if original >= 0:
-            self._run(self.size, len(space), original, len(space))
-        self.size += len(space)
-
-    def _run(self, start: int, length: int, original: int, original_length: int) -> None:
-        start += self.at
-        if self.runs and length == original_length:
+    def _write(self, text: str, original: int, length: int) -> None:
+        start = self.at
+        self.chunks.append(text)
+        self.at += len(text)
+        if original < 0:
+            return
+        if self.runs and len(text) == length:
             last = self.runs[-1]
-            if (
-                last.length == last.original_length
-                and last.start + last.length == start
-                and last.original + last.length == original
-            ):
-                self.runs[-1] = last._replace(
-                    length=last.length + length, original_length=last.length + length
-                )
+            whole = last.length + length
+            ends = (last.start + last.length, last.original + last.original_length)
+            if last.length == last.original_length and ends == (start, original):
+                self.runs[-1] = last._replace(length=whole, original_length=whole)
                 return
-        self.runs.append(Run(start, length, original, original_length))
-
-    def text(self) -> str:
-        return "".join(self.chunks)
+        self.runs.append(Run(start, len(text), original, length))

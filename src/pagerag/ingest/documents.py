@@ -27,15 +27,9 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 _POSITIVE = (
-    "passage_chars",
-    "record_chars",
-    "max_file_bytes",
-    "max_record_bytes",
-    "max_text_chars",
-    "max_memory_bytes",
-    "max_seconds",
-    "batch_units",
-)
+    "passage_chars record_chars max_file_bytes max_record_bytes max_text_chars max_memory_bytes max_seconds "
+    "batch_units"
+).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +120,10 @@ class Document:
             title=_line(self.title),
             record=None if self.record is None else clean(self.record),
             sections=tuple(part._replace(title=_line(part.title) or "") for part in self.sections),
-            fields={clean(str(name)): _clean_value(value) for name, value in self.fields.items()},
+            fields={
+                clean(str(name)): clean(value) if isinstance(value, str) else value
+                for name, value in self.fields.items()
+            },
         )
 
     def digest(self, fingerprint: str) -> str:
@@ -182,10 +179,9 @@ class SourceFile:
 
     def too_large(self, limit: int) -> FormatError:
         """Return the error for a file that is larger than ``limit`` bytes."""
-        return FormatError(
-            f"is larger than {_megabytes(limit)}, and this format is read whole; "
-            "raise --max-file-mb or split the file",
-            file=self.name,
+        size = f"{limit / 2**20:,.0f} MB" if limit >= 2**20 else f"{limit:,} bytes"
+        return self.bad(
+            f"is larger than {size}, and this format is read whole; raise --max-file-mb or split the file"
         )
 
     def bad(self, message: str, *, line: int | None = None, field: str | None = None) -> FormatError:
@@ -202,11 +198,3 @@ def clean(text: str) -> str:
 
 def _line(text: str | None) -> str | None:
     return " ".join(clean(text).split()) or None if text else None
-
-
-def _clean_value(value: Any) -> Any:
-    return clean(value) if isinstance(value, str) else value
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 2**20:,.0f} MB" if size >= 2**20 else f"{size:,} bytes"

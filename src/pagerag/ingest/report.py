@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
@@ -86,20 +86,8 @@ class IngestReport:
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
         return {
-            "indexed": self.indexed,
-            "unchanged": self.unchanged,
-            "duplicates": self.duplicates,
-            "empty": self.empty,
-            "removed": self.removed,
-            "vanished": self.vanished,
-            "unsupported": self.unsupported,
-            "outside": self.outside,
+            **asdict(self),
             "failed": [{"path": path, "problem": problem} for path, problem in self.failed],
-            "bad_records": self.bad_records,
-            "isolated": self.isolated,
-            "documents": self.documents,
-            "units": self.units,
-            "bytes": self.bytes,
             "seconds": round(self.seconds, 3),
             "stages": {name: round(seconds, 3) for name, seconds in self.stages.items()},
             "units_per_second": {name: round(rate, 1) for name, rate in self.rates().items()},

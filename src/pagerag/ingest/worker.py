@@ -47,18 +47,11 @@ def read_frame(stream: IO[bytes]) -> dict[str, Any] | None:
 def packed(document: Document) -> dict[str, Any]:
     """Return a document as plain values."""
     origin = document.origin
+    flat = [number for run in origin.runs for number in run]
     return {
-        "text": document.text,
-        "title": document.title,
-        "titled": document.titled,
-        "record": document.record,
-        "whole": document.whole,
-        "pages": document.pages,
-        "sections": document.sections,
-        "atoms": document.atoms,
+        **{name: getattr(document, name) for name in Document.__dataclass_fields__},
         "fields": dict(document.fields),
-        "at": document.at,
-        "origin": [[n for run in origin.runs for n in run], origin.newlines, origin.line, origin.parts],
+        "origin": [flat, origin.newlines, origin.line, origin.parts],
     }
 
 
@@ -66,19 +59,14 @@ def document_from(values: Mapping[str, Any]) -> Document:
     """Return the document that ``packed`` made plain."""
     flat, newlines, line, parts = values["origin"]
     runs = tuple(map(Run, flat[0::4], flat[1::4], flat[2::4], flat[3::4]))
-    return Document(
-        text=values["text"],
-        title=values["title"],
-        titled=values["titled"],
-        record=values["record"],
-        whole=values["whole"],
-        pages=tuple(values["pages"]),
-        sections=tuple(Section(*section) for section in values["sections"]),
-        atoms=tuple((start, end) for start, end in values["atoms"]),
-        fields=values["fields"],
-        at=values["at"],
-        origin=SourceMap(runs, tuple(newlines), line, tuple((start, name) for start, name in parts)),
-    )
+    given = {
+        **values,
+        "pages": tuple(values["pages"]),
+        "sections": tuple(Section(*section) for section in values["sections"]),
+        "atoms": tuple((start, end) for start, end in values["atoms"]),
+        "origin": SourceMap(runs, tuple(newlines), line, tuple((start, name) for start, name in parts)),
+    }
+    return Document(**given)
 
 
 def main() -> None:

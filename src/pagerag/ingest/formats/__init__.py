@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pagerag.errors import FormatError, PageRAGError
+from pagerag.errors import PageRAGError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 
 __all__ = ["BY_SUFFIX", "FORMATS", "Format", "format_of", "read_documents"]
@@ -116,20 +116,16 @@ def read_documents(file: SourceFile, settings: IngestSettings, known: Format | N
     except PageRAGError:
         raise
     except MemoryError as full:
-        raise FormatError(
+        raise file.bad(
             f"needs more than {settings.max_memory_bytes // 2**20:,} MB of memory to be read; "
-            "split it, or raise --max-memory-mb",
-            file=file.name,
+            "split it, or raise --max-memory-mb"
         ) from full
     except FileNotFoundError as gone:
-        raise FormatError("vanished while it was being indexed", file=file.name) from gone
+        raise file.bad("vanished while it was being indexed") from gone
     except OSError as problem:
-        raise FormatError(
-            f"cannot be read ({problem.strerror or problem}); check its permissions", file=file.name
-        ) from problem
+        raise file.bad(f"cannot be read ({problem.strerror or problem}); check its permissions") from problem
     except Exception as broken:
         # Parsers meet files that nobody foresaw and raise whatever they trip over; to the user it is one
         # broken file, named, and the others go on.
-        raise FormatError(
-            f"is not a readable {chosen.name} file ({type(broken).__name__}: {broken})", file=file.name
-        ) from broken
+        what = f"{type(broken).__name__}: {broken}"
+        raise file.bad(f"is not a readable {chosen.name} file ({what})") from broken

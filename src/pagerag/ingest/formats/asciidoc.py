@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.encoding import decode
-from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, Stretch, kept_between, lines_of
+from pagerag.ingest.formats.encoding import read_marked_up
+from pagerag.ingest.formats.markup import ENTITY
+from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, LineReader, Stretch, kept_between, lines_of
 
 __all__ = ["add_asciidoc", "read_asciidoc"]
 
@@ -31,37 +32,30 @@ _COLUMNS = re.compile(r"cols[ \t]{0,4}=[ \t]{0,4}(?:\"([^\"\n]{1,500})\"|([^\s,\
 
 def read_asciidoc(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a file; its title is the document's, or the first heading."""
-    source = decode(file, file.read(settings.max_file_bytes))
-    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
-    yield builder.document(add_asciidoc(source, builder), file.stem)
+    return read_marked_up(file, settings, add_asciidoc)
 
 
 def add_asciidoc(source: str, builder: TextBuilder) -> str:
     """Add the blocks of a text to ``builder`` and return its title."""
-    reader = _Reader(source, builder)
-    reader.read()
+    _Reader(source, builder).read()
     return builder.sections[0].title if builder.sections else ""
 
 
-class _Reader:
+class _Reader(LineReader):
     """Reads one line after the other; a paragraph goes on until something else begins."""
 
     def __init__(self, source: str, builder: TextBuilder) -> None:
-        self.source, self.builder = source, builder
+        super().__init__(source, builder)
         self.lines = lines_of(source)
         self.paragraph: list[FileSpan] = []
-        self.before: list[Piece] = []
         self.atom = False
         self.options = ""
         self.code = False
         self.attributes: dict[str, str] = {}
 
-    def _words(self, span: FileSpan) -> str:
-        return self.source[span.start : span.end]
-
-    def _pieces(self, spans: Sequence[FileSpan]) -> list[Piece]:
-        stretch = Stretch(self.source, spans)
-        return list(stretch.pieces(inline(stretch.text, self.attributes)))
+    def inline(self, text: str) -> Iterable[Kept]:
+        """Return which characters of a paragraph a reader sees."""
+        return kept_between(text, _cuts(text, self.attributes))
 
     def _done(self) -> None:
         """End the paragraph."""
@@ -69,7 +63,7 @@ class _Reader:
             if self.code:
                 self.builder.block(Stretch(self.source, self.paragraph).all(), code=True)
             else:
-                self.builder.block([*self.before, *self._pieces(self.paragraph)], atom=self.atom)
+                self.builder.block([*self.before, *self.pieces(self.paragraph)], atom=self.atom)
                 self.before = []
         self.paragraph, self.atom, self.code = [], False, False
 
@@ -84,7 +78,7 @@ class _Reader:
     def _line(self, at: int) -> int:
         """Read the line; returns the next one to read."""
         span = self.lines[at]
-        words = self._words(span).rstrip()
+        words = self.words(span).rstrip()
         if not words.strip():
             self._done()
             return at + 1
@@ -112,10 +106,8 @@ class _Reader:
         """Read what can only begin a block: headings, attributes, titles of blocks."""
         if found := _HEADING.match(words):
             self._done()
-            level = len(found.group(1))
-            self.builder.block(
-                self._pieces([FileSpan(span.start + found.end(), span.start + len(words))]), heading=level
-            )
+            heading = self.pieces([FileSpan(span.start + found.end(), span.start + len(words))])
+            self.builder.block(heading, heading=len(found.group(1)))
             return True
         if found := _ATTRIBUTE.match(words):
             if found.group(2):
@@ -126,7 +118,7 @@ class _Reader:
             self.code = words.startswith(("[source", "[listing", "[literal", "[,"))
             return True
         if words[0] == "." and len(words) > 1 and words[1] not in ". ":
-            self.builder.block(self._pieces([FileSpan(span.start + 1, span.start + len(words))]))
+            self.builder.block(self.pieces([FileSpan(span.start + 1, span.start + len(words))]))
             return True
         return False
 
@@ -142,10 +134,8 @@ class _Reader:
             return
         if (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
             self._done()
-            self.before = [
-                *self._pieces([FileSpan(span.start + found.start(1), span.start + found.end(1))]),
-                added(": "),
-            ]
+            term = FileSpan(span.start + found.start(1), span.start + found.end(1))
+            self.before = [*self.pieces([term]), added(": ")]
             self.atom = True
             if found.end() < len(words):
                 self.paragraph.append(FileSpan(span.start + found.end(), span.end))
@@ -157,55 +147,44 @@ class _Reader:
 
     def _verbatim(self, at: int, mark: str) -> int:
         """Read a block whose content is taken as it is, or left out (comments, raw output)."""
-        fence = mark[:3] if mark.startswith("```") else mark
-        end = at + 1
-        while end < len(self.lines) and self._words(self.lines[end]).rstrip() != fence:
-            end += 1
+        end = self._closing(at, mark[:3] if mark.startswith("```") else mark)
         if mark[0] not in "/+" and end > at + 1:
             self.builder.block(Stretch(self.source, self.lines[at + 1 : end]).all(), code=True)
         return end + 1
 
-    def _table(self, at: int, mark: str) -> int:
+    def _closing(self, at: int, mark: str) -> int:
+        """Return the line behind ``at`` that is ``mark``, or the end of the text."""
         end = at + 1
-        while end < len(self.lines) and self._words(self.lines[end]).rstrip() != mark:
+        while end < len(self.lines) and self.words(self.lines[end]).rstrip() != mark:
             end += 1
+        return end
+
+    def _table(self, at: int, mark: str) -> int:
+        end = self._closing(at, mark)
         body = self.lines[at + 1 : end]
-        columns, first_line = self._columns(), 0
+        first_line = 0  # how many cells it begins
         cells: list[list[FileSpan]] = []
-        for number, line in enumerate(body):
+        for line in body:
             found = list(self._cells(line))
-            if number == 0 or (not cells and not first_line):
-                first_line = len([1 for opened, _ in found if opened])
+            first_line = first_line or sum(opened for opened, _ in found)
             for opened, span in found:
                 if opened:
                     cells.append([span])
-                elif cells and not self.source[span.start : span.end].isspace():
+                elif cells:
                     cells[-1].append(span)
-        blank = next((n for n, line in enumerate(body) if not self._words(line).strip()), 0)
+        blank = next((n for n, line in enumerate(body) if self.blank(line)), 0)
         above = sum(opened for line in body[:blank] for opened, _ in self._cells(line))
-        width = columns or first_line or 1
+        width = self._columns() or first_line or 1
         head = "header" in self.options or (above == width and blank < len(body))
-        self._rows(
-            [
-                self._pieces([s for s in cell if s.end > s.start])
-                if any(s.end > s.start for s in cell)
-                else []
-                for cell in cells
-            ],
-            width,
-            head=head,
-        )
-        self.options = ""
-        return end + 1
-
-    def _rows(self, cells: Sequence[list[Piece]], width: int, *, head: bool) -> None:
         headers: list[str] = []
         for start in range(0, len(cells), width):
-            row = cells[start : start + width]
+            row = [self.cell(cell) for cell in cells[start : start + width]]
             if head and not start:
                 headers = list(map(words_of, row))
             else:
                 self.builder.row(row, headers)
+        self.options = ""
+        return end + 1
 
     def _columns(self) -> int:
         """Return how many columns the block's attributes name, 0 when they do not."""
@@ -221,7 +200,7 @@ class _Reader:
 
     def _cells(self, line: FileSpan) -> Iterator[tuple[bool, FileSpan]]:
         """Yield the parts of a table's line: whether a cell begins with it, and where it stands."""
-        words = self._words(line)
+        words = self.words(line)
         at = 0
         began = False
         for match in _CELL.finditer(words):
@@ -239,16 +218,12 @@ class _Reader:
 
 # -- inline markup
 
-_SPECIAL = re.compile(
-    r"[*_`#+^~<\[\\&{]|(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):|https?://"
-)
+_MACROS = "(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):"
+_SPECIAL = re.compile(rf"[*_`#+^~<\[\\&{{]|{_MACROS}|https?://")
 _URL = re.compile(r"https?://[^\s\[\]<>]{1,2000}\[")
-_MACRO_START = re.compile(
-    r"(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):[^\s\[\]]{0,2000}\["
-)
+_MACRO_START = re.compile(_MACROS + r"[^\s\[\]]{0,2000}\[")
 _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
 _ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[[#.][^\[\]\n]{1,200}\](?=[#*_`])")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _NAMED = re.compile(r"\{([\w-]{1,80})\}")
 _CHARACTERS = {
     "nbsp": " ",
@@ -262,13 +237,8 @@ _CHARACTERS = {
 }
 
 
-def inline(text: str, attributes: dict[str, str]) -> Iterator[Kept]:
-    """Return what is seen of a paragraph: links and emphasis lose their marks, attributes have values."""
-    return kept_between(text, _cuts(text, attributes))
-
-
 def _cuts(text: str, attributes: dict[str, str]) -> list[Cut]:
-    """Return what is taken out: (start, end, what stands there instead)."""
+    """Return what is not seen of a paragraph: marks of links and emphasis; attributes have values."""
     cuts: list[Cut] = []
     runs: list[tuple[int, int]] = []
     last_bracket = text.rfind("]")
@@ -302,7 +272,7 @@ def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[Cut]) ->
     if mark == "[" and (anchor := _ANCHOR.match(text, start)):
         cuts.append((start, anchor.end(), ""))
         return anchor.end()
-    if mark == "&" and (entity := _ENTITY.match(text, start)):
+    if mark == "&" and (entity := ENTITY.match(text, start)):
         cuts.append((start, entity.end(), html.unescape(entity.group())))
         return entity.end()
     if mark == "{" and (named := _NAMED.match(text, start)):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from pagerag.errors import FormatError
-from pagerag.ingest.documents import SourceFile
+from pagerag.ingest.builder import TextBuilder
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 
-__all__ = ["decode", "encoding_of"]
+__all__ = ["decode", "encoding_of", "read_marked_up"]
 
 _MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -34,6 +35,18 @@ def decode(file: SourceFile, data: bytes) -> str:
         raise file.bad(f"is not valid {encoding} text ({broken.reason} at byte {broken.start:,})") from broken
 
 
+def read_marked_up(
+    file: SourceFile,
+    settings: IngestSettings,
+    add: Callable[[str, TextBuilder], str | None],
+    decoded: Callable[[SourceFile, bytes], str] = decode,
+) -> Iterator[Document]:
+    """Read a file that is one text; ``add`` gives its blocks to a builder and returns its title."""
+    source = decoded(file, file.read(settings.max_file_bytes))
+    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
+    yield builder.document(add(source, builder), file.stem)
+
+
 def encoding_of(file: SourceFile, data: bytes, *, more: bool = False) -> str:
     """Return the encoding of a text, of which ``data`` is the beginning when there is ``more``.
 
@@ -56,10 +69,9 @@ def _guess(file: SourceFile, sample: bytes) -> str:
     try:
         detector = import_module("charset_normalizer")
     except ModuleNotFoundError as missing:
-        raise FormatError(
+        raise file.bad(
             "is not UTF-8, and charset-normalizer, which guesses other encodings, is not installed; "
-            "pip install 'pagerag[encodings]', or convert the file to UTF-8",
-            file=file.name,
+            "pip install 'pagerag[encodings]', or convert the file to UTF-8"
         ) from missing
     matches = list(detector.from_bytes(sample, cp_isolation=list(_LIKELY)))
     if not matches:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, number_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.encoding import decode
-from pagerag.ingest.formats.markup import BLOCKS, VOID, Tag, attributes, hidden, pieces_of, tokens
+from pagerag.ingest.formats.encoding import decode, read_marked_up
+from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, VOID, Tag, attributes, hidden, pieces_of, tokens
 
 __all__ = ["add_page", "page_blocks", "read_html"]
 
@@ -28,7 +28,6 @@ _NAVIGATION = frozenset(
         "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path"
     ).split()
 )
-_HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 # An opening tag of the key ends an open element of the values, nearer than the boundary.
 _CLOSES = {
     "li": (("li",), ("ul", "ol", "menu")),
@@ -54,10 +53,7 @@ _WIDEST_SPAN = 100
 
 def read_html(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a page; the title is the page's own, or its first heading of the first level."""
-    source = _decoded(file, file.read(settings.max_file_bytes))
-    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
-    title = add_page(source, builder)
-    yield builder.document(title, file.stem)
+    return read_marked_up(file, settings, add_page, _decoded)
 
 
 def _decoded(file: SourceFile, data: bytes) -> str:
@@ -223,7 +219,7 @@ class _Page:
         if hidden(values) or values.get("role", "").lower() in _ROLES:
             element.hidden = element.name not in ("html", "body")
         labels = f"{values.get('class', '')} {values.get('id', '')}"
-        if element.name in BLOCKS and not _HEADINGS.get(element.name):
+        if element.name in BLOCKS and not HEADINGS.get(element.name):
             words = {word.lower() for word in _WORD.findall(labels[:300])}
             element.menu = not words.isdisjoint(_NAVIGATION)
 
@@ -258,7 +254,7 @@ class _Page:
     def _close(self) -> None:
         element = self.open[-1]
         name = element.name
-        level = _HEADINGS.get(name, 0)
+        level = HEADINGS.get(name, 0)
         if name in ("td", "th") and self.tables and not self.unseen:
             self._end_cell()
         elif name == "tr" and self.tables and not self.unseen:
@@ -302,7 +298,7 @@ class _Page:
         table = self.tables[-1]
         if table.layout:
             return
-        if tag.name in _HEADINGS and table.in_cell:
+        if tag.name in HEADINGS and table.in_cell:
             self._to_layout(table)
         elif tag.name == "tr":
             self._flush()
@@ -381,8 +377,7 @@ def _placed(table: _Table) -> list[list[Piece]]:
 
 
 def _count(values: Mapping[str, str], name: str) -> int:
-    text = values.get(name, "1").strip()
-    return max(1, min(int(text), _WIDEST_SPAN)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return max(1, min(number_of(values.get(name, "").strip(), 1), _WIDEST_SPAN))
 
 
 def _blank(cell: Sequence[Piece]) -> bool:

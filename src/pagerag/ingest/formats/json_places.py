@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
+from pagerag.ingest.formats.records import runs_of
 from pagerag.places import Run, SourceMap
 
 __all__ = ["elements", "in_json", "members"]
@@ -35,23 +36,11 @@ def in_json(
         line = line_of(start)
         if source[start] != '"':  # a list of sentences: all of it
             return SourceMap((Run(0, len(text), shift + start, end - start),), line=line)
-        return SourceMap(tuple(_unescaped(source, start + 1, end - 1, shift)), line=line)
+        escapes = _ESCAPE.finditer(source, start, end) if source.find("\\", start, end) >= 0 else ()
+        runs = runs_of(start + 1, end - 1, (match.span() for match in escapes), shift)
+        return SourceMap(tuple(runs), line=line)
 
     return place
-
-
-def _unescaped(source: str, start: int, end: int, shift: int) -> Iterator[Run]:
-    """Yield the runs of a JSON string whose characters stand from ``start`` to ``end``."""
-    at = 0
-    for match in _ESCAPE.finditer(source, start, end) if source.find("\\", start, end) >= 0 else ():
-        first, last = match.span()
-        if first > start:
-            yield Run(at, first - start, shift + start, first - start)
-        at += first - start
-        yield Run(at, 1, shift + first, last - first)
-        at, start = at + 1, last
-    if end > start:
-        yield Run(at, end - start, shift + start, end - start)
 
 
 def members(source: str, begin: int) -> list[tuple[str, int, int]]:

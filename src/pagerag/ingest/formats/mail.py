@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -15,6 +16,7 @@ from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.html import add_page
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
+from pagerag.places import SourceMap
 
 __all__ = ["read_mbox", "read_message"]
 
@@ -52,7 +54,7 @@ def read_mbox(file: SourceFile, settings: IngestSettings) -> Iterator[Document |
         if key in seen:
             key = f"{key}-{number}"
         seen.add(key)
-        return Document(**{**_fields(made), "record": key, "at": at})
+        return replace(made, record=key, at=at)
 
     with file.path.open("rb") as stream:
         while raw := stream.readline(_LONGEST_LINE):
@@ -92,10 +94,6 @@ def _decoded_line(line: bytes) -> str:
         return line.decode("latin-1")
 
 
-def _fields(document: Document) -> dict[str, Any]:
-    return {name: getattr(document, name) for name in Document.__dataclass_fields__}
-
-
 def _document(
     file: SourceFile, settings: IngestSettings, data: bytes, start: int, line: int, number: int | None
 ) -> Document:
@@ -116,20 +114,21 @@ def _document(
         value = _header(message, head)
         if value:
             place = original.find(f"\n{head}:") + 1 if not original.startswith(f"{head}:") else 0
-            builder.block(_found(original, f"{head}: {value}", place))
+            end = original.find("\n", place + 1)
+            end = end if end >= 0 else len(original)
+            builder.block(_located(f"{head}: {value}", original, place, end))
     at = 0
     for part in _parts(message):
         at = _body(part, original, builder, at)
     made = builder.document(subject, file.stem)
-    origin = made.origin
-    shifted = type(origin)(
-        tuple(run._replace(original=run.original + start) for run in origin.runs),
-        tuple(place + start for place in origin.newlines),
+    shifted = SourceMap(
+        tuple(run._replace(original=run.original + start) for run in made.origin.runs),
+        tuple(place + start for place in made.origin.newlines),
         line,
     )
     record = None if number is None else (name or str(number))
     fields = {head.lower(): value for head in _SHOWN[:1] + _SHOWN[3:] if (value := _header(message, head))}
-    return Document(**{**_fields(made), "origin": shifted, "record": record, "fields": fields})
+    return replace(made, origin=shifted, record=record, fields=fields)
 
 
 def _header(message: EmailMessage, name: str) -> str:
@@ -137,14 +136,6 @@ def _header(message: EmailMessage, name: str) -> str:
         return " ".join(str(message.get(name, "") or "").split())[:1000]
     except (ValueError, LookupError, IndexError, KeyError, AttributeError, TypeError):
         return ""  # a header that the library trips over
-
-
-def _found(original: str, text: str, near: int) -> list[Piece]:
-    """Return ``text`` at its place, or at ``near`` when it is encoded there."""
-    if original.startswith(text, near):
-        return [Piece(text, near, near + len(text))]
-    end = original.find("\n", near)
-    return [Piece(text, near, end if end > near else near + 1)]
 
 
 def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
@@ -198,9 +189,10 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
     return end
 
 
-def _located(text: str, original: str, begin: int, end: int) -> list[Piece]:
+def _located(text: str, original: str, begin: int, end: int) -> Piece:
+    """Return ``text`` at its place between ``begin`` and ``end``, or for all of that when it is encoded."""
     place = original.find(text, begin, end)
-    return [Piece(text, place, place + len(text))] if place >= 0 else [Piece(text, begin, end)]
+    return Piece(text, place, place + len(text)) if place >= 0 else Piece(text, begin, end)
 
 
 def _paragraphs(text: str) -> Iterator[list[FileSpan]]:

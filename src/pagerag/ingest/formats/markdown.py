@@ -18,7 +18,7 @@ from typing import Any
 from pagerag._extras import need
 from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.html import page_blocks
 from pagerag.ingest.formats.markdown_inline import inline
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
@@ -28,9 +28,8 @@ __all__ = ["add_markdown", "read_markdown"]
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
 _VERBATIM = frozenset(
-    (
-        "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal prompt"
-    ).split()
+    "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal "
+    "prompt".split()
 )
 _OPTION = re.compile(r":[\w-]{1,40}:")
 _DEFINITION = re.compile(r"[ ]{0,3}:[ \t]+(?=\S)")
@@ -40,10 +39,7 @@ _ALERT = re.compile(r"\[!\w{1,20}\][ \t]*")
 
 def read_markdown(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a file; its title is the front matter's, or the first heading of the first level."""
-    source = decode(file, file.read(settings.max_file_bytes))
-    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
-    title = add_markdown(source, builder)
-    yield builder.document(title, file.stem)
+    return read_marked_up(file, settings, add_markdown)
 
 
 def add_markdown(source: str, builder: TextBuilder) -> str:
@@ -112,7 +108,7 @@ class _Reader:
             elif kind == "inline" and token.map:
                 opener = tokens[place - 1]
                 level = int(opener.tag[1]) if opener.type == "heading_open" else 0
-                self._inline(_located(self.text, token, spans), level, atom=items > 0)
+                self._inline(_suffixes(self.text, token.content, spans, *token.map), level, atom=items > 0)
             elif kind in ("fence", "code_block") and token.map:
                 self._code(token, spans, depth, atom=items > 0)
 
@@ -120,9 +116,7 @@ class _Reader:
         if not level and len(spans) > 1 and any(_DEFINITION.match(self.text, s, e) for s, e in spans[1:]):
             self._definitions(spans)
             return
-        if spans and (found := _DEFINITION.match(self.text, *spans[0])):
-            spans[0] = FileSpan(found.end(), spans[0].end)
-        for mark in (_TASK, _ALERT):
+        for mark in (_DEFINITION, _TASK, _ALERT):
             if spans and (found := mark.match(self.text, *spans[0])):
                 spans[0] = FileSpan(found.end(), spans[0].end)
         if len(spans) > 1 and all(self.text[start:end][:1] == "|" for start, end in spans):
@@ -138,14 +132,18 @@ class _Reader:
                 self._cell(table, cell)
             self.blocks.append(Block(cells=table.cells, at=start))
 
+    def _seen(self, spans: Sequence[FileSpan]) -> Iterator[Piece]:
+        """Return what is seen of some lines that belong together."""
+        stretch = Stretch(self.text, spans)
+        return stretch.pieces(inline(stretch.text))
+
     def _text(
         self, spans: Sequence[FileSpan], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
     ) -> None:
         if not spans:
             return
-        stretch = Stretch(self.text, spans)
         pieces: list[Piece] = [*before]
-        for piece in stretch.pieces(inline(stretch.text)):
+        for piece in self._seen(spans):
             if BREAK in piece.text:
                 # A tag of a block: what comes behind it is another paragraph.
                 for number, part in enumerate(_parted(piece)):
@@ -174,12 +172,7 @@ class _Reader:
 
         def done() -> None:
             if body:
-                stretch = Stretch(self.text, term)
-                named = (
-                    [p for p in stretch.pieces(inline(stretch.text)) if p.text.strip(DROP + BREAK)]
-                    if term
-                    else []
-                )
+                named = [piece for piece in self._seen(term) if piece.text.strip(DROP + BREAK)]
                 self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
                 body.clear()
 
@@ -200,26 +193,15 @@ class _Reader:
     def _cell(self, table: _Table, content: str) -> None:
         """Find a cell in its line, behind the cells before it."""
         words = content.strip()
-        at = self.text.find(words, table.searched, table.searched + len(words) + 10_000) if words else -1
-        if at < 0:
-            # A bar in a cell is written with a backslash, which markdown-it has taken away.
-            escaped = words.replace("|", "\\|")
-            at = (
-                self.text.find(escaped, table.searched, table.searched + len(escaped) + 10_000)
-                if words
-                else -1
-            )
-            words = escaped
-        if at < 0:
-            table.cells.append([])
-            return
-        table.searched = at + len(words)
-        stretch = Stretch(self.text, [FileSpan(at, at + len(words))])
-        pieces = [
-            piece._replace(text=piece.text.translate(_SPACED))
-            for piece in stretch.pieces(inline(stretch.text))
-        ]
-        table.cells.append(pieces)
+        # A bar in a cell is written with a backslash, which markdown-it has taken away.
+        for written in (words, words.replace("|", "\\|")) if words else ():
+            at = self.text.find(written, table.searched, table.searched + len(written) + 10_000)
+            if at >= 0:
+                table.searched = at + len(written)
+                seen = self._seen([FileSpan(at, table.searched)])
+                table.cells.append([piece._replace(text=piece.text.translate(_SPACED)) for piece in seen])
+                return
+        table.cells.append([])
 
     def _row(self, table: _Table) -> None:
         table.rows += 1
@@ -268,12 +250,6 @@ def _parted(piece: Piece) -> Iterator[Piece]:
     for part in piece.text.split(BREAK):
         yield Piece(part, at, at + len(part))
         at += len(part) + 1
-
-
-def _located(text: str, token: Any, spans: Sequence[tuple[int, int]]) -> list[FileSpan]:
-    """Return where the lines of an inline token stand."""
-    first, last = token.map
-    return _suffixes(text, token.content, spans, first, last)
 
 
 def _suffixes(

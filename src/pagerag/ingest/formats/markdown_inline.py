@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from unicodedata import category
 
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP
+from pagerag.ingest.formats.markup import ENTITY
 from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
 
-__all__ = ["code_spans", "inline"]
+__all__ = ["inline"]
 
 _TICKS = re.compile(r"`+")
 _SPECIAL = re.compile(rf"[\\*_~\[\]!<&{{{DROP}]")
@@ -22,7 +23,6 @@ _DESTINATION = re.compile(
 _LOOSE = re.compile(r"\([^()\n]{0,1000}\)")
 _REFERENCE = re.compile(r"\[[^\[\]]{0,500}\]")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\]:?")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|irc|tel):[^\s<>]{1,2000}|[^\s<>@]{1,200}@[^\s<>@]{1,200})>")
 _ROLE = re.compile(r"\{[\w:.+-]{1,60}\}(?=`)")
 _TARGET = re.compile(r"\s{0,20}<[^<>`]{1,500}>\Z")
@@ -30,7 +30,7 @@ _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _SPACE = frozenset(" \t\n\r\xa0\u3000")
 
 
-def code_spans(text: str) -> list[tuple[int, int, int]]:
+def _code_spans(text: str) -> list[tuple[int, int, int]]:
     """Return (start, end, number of backticks) of the code spans in ``text``, marks included."""
     runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
     if len(runs) < 2:
@@ -53,13 +53,13 @@ def code_spans(text: str) -> list[tuple[int, int, int]]:
 
 def inline(text: str) -> Iterator[Kept]:
     """Return what is seen of a paragraph: emphasis, links and escapes lose their marks."""
-    spans = code_spans(text)
-    return kept_between(text, _cuts(text, spans))
+    return kept_between(text, _cuts(text))
 
 
-def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[Cut]:
+def _cuts(text: str) -> list[Cut]:
     """Return what is taken out: (start, end, what stands there instead)."""
     cuts: list[Cut] = []
+    spans = _code_spans(text)
     for start, end, ticks in spans:
         cuts += [(start, start + ticks, ""), (end - ticks, end, "")]
     brackets: list[int] = []
@@ -88,10 +88,14 @@ def _cuts(text: str, spans: list[tuple[int, int, int]]) -> list[Cut]:
 
 def _bracket(text: str, start: int, brackets: list[int], cuts: list[Cut]) -> int:
     """Read the beginning or end of a link or an image; returns where to go on."""
-    if text[start] == "[":
-        return _opened(text, start, brackets, cuts)
     if text[start] == "]":
         return _closed(text, start, brackets, cuts)
+    if text[start] == "[":
+        if note := _FOOTNOTE.match(text, start):
+            cuts.append((start, note.end(), ""))
+            return note.end()
+        brackets.append(start)
+        return start + 1
     if text[start + 1 : start + 2] == "[":
         brackets.append(start)
         return start + 2
@@ -111,7 +115,7 @@ def _sign(text: str, start: int, cuts: list[Cut]) -> int:
         if link := _AUTOLINK.match(text, start):
             cuts += [(start, start + 1, ""), (link.end() - 1, link.end(), "")]
             return link.end()
-    elif entity := _ENTITY.match(text, start):
+    elif entity := ENTITY.match(text, start):
         plain = html.unescape(entity.group())
         if plain != entity.group():
             cuts.append((start, entity.end(), plain))
@@ -124,27 +128,16 @@ def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, c
     role = _ROLE.match(text, start)
     if role is None:
         return start + 1
-    cuts.append((start, role.end(), ""))
-    _role_target(text, role.end(), spans, span, cuts)
-    return role.end()
-
-
-def _role_target(text: str, at: int, spans: list[tuple[int, int, int]], span: int, cuts: list[Cut]) -> None:
-    """Take the target off a role's text: ``{ref}`words <target>```."""
+    at = role.end()
+    cuts.append((start, at, ""))
     while span < len(spans) and spans[span][0] < at:
         span += 1
     if span < len(spans) and spans[span][0] == at:
         _, end, ticks = spans[span]
+        # The text may end in a target, which is not seen: ``{ref}`words <target>```.
         if found := _TARGET.search(text, max(at, end - ticks - 600), end - ticks):
             cuts.append((found.start(), found.end(), ""))
-
-
-def _opened(text: str, start: int, brackets: list[int], cuts: list[Cut]) -> int:
-    if note := _FOOTNOTE.match(text, start):
-        cuts.append((start, note.end(), ""))
-        return note.end()
-    brackets.append(start)
-    return start + 1
+    return at
 
 
 def _closed(text: str, close: int, brackets: list[int], cuts: list[Cut]) -> int:

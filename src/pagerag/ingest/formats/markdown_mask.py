@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from pagerag.ingest.formats.markup import BLOCKS, KNOWN, RAW, Tag, attributes, hidden, markup_at
+from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, KNOWN, RAW, Tag, attributes, hidden, markup_at
 
 __all__ = ["BREAK", "DROP", "Masked", "front_matter", "mask"]
 
@@ -58,7 +58,6 @@ _COMMENT_END = re.compile(
 _SPECIAL = re.compile(r"[\\`<{]")
 _TICKS = re.compile(r"`+")
 _JSX = re.compile(r"<>|</>")
-_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
@@ -164,19 +163,17 @@ def _fences(source: str, at: int) -> list[tuple[int, int]]:
     opened: tuple[int, str] | None = None
     for match in _FENCE.finditer(source, at):
         mark = match.group(1)
+        line_end = source.find("\n", match.end())
+        line_end = line_end if line_end >= 0 else len(source)
+        info = source[match.end() : line_end]
         if opened is None:
-            line_end = source.find("\n", match.end())
-            info = source[match.end() : line_end if line_end >= 0 else len(source)]
             if mark[0] == "~" or "`" not in info:
                 opened = (match.start(), mark)
                 if info.strip().startswith("{") and not _verbatim(info):
                     opened = None  # a directive: its content is text
-        elif mark.startswith(opened[1]):
-            line_end = source.find("\n", match.end())
-            line_end = line_end if line_end >= 0 else len(source)
-            if not source[match.end() : line_end].strip():
-                found.append((opened[0], line_end))
-                opened = None
+        elif mark.startswith(opened[1]) and not info.strip():
+            found.append((opened[0], line_end))
+            opened = None
     if opened is not None:
         found.append((opened[0], len(source)))
     return found
@@ -200,27 +197,13 @@ class _Scanner:
         self.ticks: dict[int, list[int]] = {}
         for match in _TICKS.finditer(source, start, end):
             self.ticks.setdefault(match.end() - match.start(), []).append(match.start())
-        self.blank = self._blank_lines()
-
-    def _blank_lines(self) -> list[int]:
-        return [
-            match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", self.source[self.start : self.end])
-        ]
+        self.blank = [match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", source[start:end])]
 
     def scan(self) -> None:
+        readers = {"\\": lambda start: start + 2, "`": self._code, "<": self._tag, "{": self._template}
         at = self.start
-        source = self.source
-        while found := _SPECIAL.search(source, at, self.end):
-            start = found.start()
-            mark = found.group()
-            if mark == "\\":
-                at = start + 2
-            elif mark == "`":
-                at = self._code(start)
-            elif mark == "<":
-                at = self._tag(start)
-            else:
-                at = self._template(start)
+        while found := _SPECIAL.search(self.source, at, self.end):
+            at = readers[found.group()](found.start())
 
     def _cut(self, first: int, last: int, fill: str = DROP) -> int:
         self.cuts.append((first, min(last, self.end), fill))
@@ -295,10 +278,10 @@ class _Scanner:
                 return self._cut(start, end, BREAK)
         if not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
             return self._cut(start, self._element_end(tag), _fill(tag))
-        if tag.name in _LEVELS:
+        if tag.name in HEADINGS:
             close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 1000))
             if close >= 0:
-                self.found.headings.append((tag.end, close, _LEVELS[tag.name]))
+                self.found.headings.append((tag.end, close, HEADINGS[tag.name]))
         return self._cut(start, tag.end, _fill(tag))
 
     def _element_end(self, tag: Tag) -> int:

@@ -15,6 +15,8 @@ from pagerag.ingest.builder import Piece
 
 __all__ = [
     "BLOCKS",
+    "ENTITY",
+    "HEADINGS",
     "KNOWN",
     "RAW",
     "VOID",
@@ -47,8 +49,10 @@ _INLINE = frozenset(
 )
 KNOWN = BLOCKS | _INLINE | VOID
 """Names of elements that browsers know."""
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?")
+_LOOSE_ENTITY = re.compile(f"{ENTITY.pattern}?")  # browsers forgive a missing semicolon
 _NAME = re.compile(r"/?[A-Za-z][^\s/>\"'<=]{0,63}")
 _ATTRIBUTE = re.compile(r"([^\s=/>\"']+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+)))?")
 _INVISIBLE = re.compile(
@@ -165,7 +169,7 @@ def pieces_of(source: str, start: int, end: int) -> Iterator[Piece]:
     """Yield a text without tags, its entities decoded, each piece with its place."""
     at = start
     if source.find("&", start, end) >= 0:
-        for match in _ENTITY.finditer(source, start, end):
+        for match in _LOOSE_ENTITY.finditer(source, start, end):
             first, last = match.span()
             plain = html.unescape(match.group())
             if plain == match.group():

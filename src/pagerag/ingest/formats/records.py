@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, NamedTuple
 from pagerag.errors import FormatError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile, clean
 from pagerag.ingest.formats.encoding import encoding_of
-from pagerag.places import SourceMap
+from pagerag.places import Run, SourceMap
 
-__all__ = ["Row", "documents_of", "names_text", "sniffed", "unusable"]
+__all__ = ["Row", "documents_of", "names_text", "runs_of", "sniffed", "unusable"]
 
 _USUAL = {
     "text": (
@@ -164,3 +164,19 @@ def sniffed(file: SourceFile, stream: BinaryIO) -> str:
     more = bool(stream.read(1))
     stream.seek(0)
     return encoding_of(file, sample, more=more)
+
+
+def runs_of(start: int, end: int, escapes: Iterable[tuple[int, int]], shift: int) -> Iterator[Run]:
+    """Yield the runs of a text that is written from ``start`` to ``end``; an escape is one character of it.
+
+    The first character of what is read stands ``shift`` characters into the file.
+    """
+    at = 0
+    for first, last in escapes:
+        if first > start:
+            yield Run(at, first - start, shift + start, first - start)
+        at += first - start
+        yield Run(at, 1, shift + first, last - first)
+        at, start = at + 1, last
+    if end > start:
+        yield Run(at, end - start, shift + start, end - start)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured_inline import inline
 from pagerag.ingest.formats.restructured_tables import grid_table, simple_table
-from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
+from pagerag.ingest.formats.stretch import FileSpan, Kept, LineReader, Stretch, lines_of
 
 __all__ = ["add_restructured", "looks_restructured", "read_restructured"]
 
@@ -64,9 +65,7 @@ _DEEPEST = 40
 
 def read_restructured(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a file; its title is the first one, however it is underlined."""
-    source = decode(file, file.read(settings.max_file_bytes))
-    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
-    yield builder.document(add_restructured(source, builder), file.stem)
+    return read_marked_up(file, settings, add_restructured)
 
 
 def looks_restructured(source: str) -> bool:
@@ -92,61 +91,67 @@ def add_restructured(source: str, builder: TextBuilder) -> str:
     return reader.title
 
 
-class _Reader:
+class _Reader(LineReader):
     """Reads lines as blocks; what is indented is read by itself, without its indentation."""
 
     def __init__(self, source: str, builder: TextBuilder) -> None:
-        self.source, self.builder = source, builder
+        super().__init__(source, builder)
         self.title = ""
         self.styles: list[str] = []
         self.targets = {
             match.group(1).strip("`").lower()
             for match in re.finditer(r"^\s{0,40}\.\. _([^:\n]{1,200}):", source, re.MULTILINE)
         }
-        self.before: list[Piece] = []
         self.items = 0
 
     # -- lines
 
-    def _words(self, span: FileSpan) -> str:
-        return self.source[span.start : span.end].replace("\t", " ")
+    def inline(self, text: str) -> Iterable[Kept]:
+        """Return which characters of a paragraph a reader sees."""
+        return inline(text, self.targets)
+
+    def words(self, span: FileSpan) -> str:
+        """Return the characters of a line, tabs as spaces."""
+        return super().words(span).replace("\t", " ")
 
     def _indent(self, span: FileSpan) -> int:
-        words = self._words(span)
+        words = self.words(span)
         return len(words) - len(words.lstrip())
 
-    def _blank(self, span: FileSpan) -> bool:
-        return not self.source[span.start : span.end].strip()
+    def _filled(self, spans: Iterable[FileSpan]) -> bool:
+        return not all(map(self.blank, spans))
 
     def _block(self, lines: Sequence[FileSpan], at: int, indent: int = 1) -> int:
         """Return where a block that is indented by at least ``indent`` ends."""
         last = at
         while at < len(lines):
-            if not self._blank(lines[at]):
+            if not self.blank(lines[at]):
                 if self._indent(lines[at]) < indent:
                     break
                 last = at + 1
             at += 1
         return last
 
-    def _inner(self, lines: Sequence[FileSpan], indent: int | None = None) -> list[FileSpan]:
+    def _inner(self, lines: Sequence[FileSpan]) -> list[FileSpan]:
         """Return lines without their common indentation."""
-        depths = [self._indent(span) for span in lines if not self._blank(span)]
-        less = min(depths, default=0) if indent is None else indent
-        return [FileSpan(min(span.start + less, span.end), span.end) for span in lines]
+        less = min((self._indent(span) for span in lines if not self.blank(span)), default=0)
+        return [_from(span, less) for span in lines]
+
+    def _behind(self, lines: Sequence[FileSpan], mark: int) -> list[FileSpan]:
+        """Return a block without the ``mark`` characters that begin it and the indentation of its rest."""
+        return [_from(lines[0], mark), *self._inner(lines[1:])]
 
     def _emit(self, spans: Sequence[FileSpan], *, heading: int = 0, atom: bool = False) -> None:
-        stretch = Stretch(self.source, spans)
-        pieces = list(stretch.pieces(inline(stretch.text, self.targets)))
+        if not spans:
+            return
+        pieces = self.pieces(spans)
         if not heading and self.before:
             pieces = [*self.before, *pieces]
             self.before = []
         self.builder.block(pieces, heading=heading, atom=atom or self.items > 0)
 
     def _literal(self, lines: Sequence[FileSpan]) -> None:
-        inner = self._inner(lines)
-        while inner and self._blank(inner[0]):
-            inner = inner[1:]
+        inner = list(dropwhile(self.blank, self._inner(lines)))
         if inner:
             self.builder.block(Stretch(self.source, inner).all(), code=True, atom=self.items > 0)
 
@@ -157,7 +162,7 @@ class _Reader:
         at = 0
         while at < len(lines):
             span = lines[at]
-            words = self._words(span)
+            words = self.words(span)
             if not words.strip():
                 at += 1
                 continue
@@ -166,13 +171,17 @@ class _Reader:
                 continue
             if words[0] == " ":
                 end = self._block(lines, at)
-                if depth < _DEEPEST:
-                    self.read(self._inner(lines[at:end]), depth + 1)
-                else:
-                    self._literal(lines[at:end])
+                self._nested(self._inner(lines[at:end]), depth)
                 at = end
                 continue
             at = self._one(lines, at, words, depth)
+
+    def _nested(self, lines: Sequence[FileSpan], depth: int) -> None:
+        """Add what stands inside a block; what is nested too deeply is taken as it is."""
+        if depth < _DEEPEST:
+            self.read(lines, depth + 1)
+        else:
+            self._literal(lines)
 
     def _one(self, lines: Sequence[FileSpan], at: int, words: str, depth: int) -> int:
         """Read the block that begins at this line; returns where the next one does."""
@@ -181,8 +190,8 @@ class _Reader:
             self._explicit(lines[at:end], found.end(), depth)
             return end
         if _GRID.match(words):
-            return grid_table(self.source, self.builder, lines, at, self.targets)
-        if _SIMPLE.match(words) and (end := simple_table(self.source, self.builder, lines, at, self.targets)):
+            return grid_table(self, lines, at)
+        if _SIMPLE.match(words) and (end := simple_table(self, lines, at)):
             return end
         if _ADORNED.match(words) and len(words.strip()) >= 4:
             return at + 1  # a rule
@@ -192,30 +201,30 @@ class _Reader:
             return self._field(lines, at, found, depth)
         if _LINE_BLOCK.match(words):
             end = at
-            while end < len(lines) and _LINE_BLOCK.match(self._words(lines[end])):
+            while end < len(lines) and _LINE_BLOCK.match(self.words(lines[end])):
                 end += 1
-            self._emit([FileSpan(min(s.start + 2, s.end), s.end) for s in lines[at:end]])
+            self._emit([_from(span, 2) for span in lines[at:end]])
             return end
         return self._paragraph(lines, at, depth)
 
     def _section(self, lines: Sequence[FileSpan], at: int) -> int:
         """Read a title at this line, with a line below it or lines on both sides; 0 when there is none."""
-        words = self._words(lines[at])
+        words = self.words(lines[at])
         adorned = _ADORNED.match(words)
         if adorned:
-            if at + 2 >= len(lines) or self._words(lines[at + 2]).strip() != words.strip():
+            if at + 2 >= len(lines) or self.words(lines[at + 2]).strip() != words.strip():
                 return 0
             span, style, after = lines[at + 1], f"over{words[0]}", at + 3
         else:
             if words[0] == " " or at + 1 >= len(lines):
                 return 0
-            below = self._words(lines[at + 1])
+            below = self.words(lines[at + 1])
             if not _ADORNED.match(below) or len(below.strip()) < min(len(words.strip()), 4):
                 return 0
             if _SIMPLE.match(below) and len(below.split()) > 1:
                 return 0
             span, style, after = lines[at], below[0], at + 2
-        if self._blank(span):
+        if self.blank(span):
             return 0
         if style not in self.styles:
             self.styles.append(style)
@@ -230,39 +239,29 @@ class _Reader:
         found = _NUMBER.match(words)
         if found is None or at + 1 >= len(lines):
             return found
-        below = self._words(lines[at + 1])
+        below = self.words(lines[at + 1])
         return found if not below.strip() or below[0] == " " or _NUMBER.match(below) else None
 
     def _item(self, lines: Sequence[FileSpan], at: int, indent: int, depth: int) -> int:
         end = self._block(lines, at + 1, min(indent, 2))
-        first = FileSpan(lines[at].start + indent, lines[at].end)
         self.items += 1
-        rest = self._inner(lines[at + 1 : end])
-        if depth < _DEEPEST:
-            self.read([first, *rest], depth + 1)
-        else:
-            self._literal(lines[at:end])
+        self._nested(self._behind(lines[at:end], indent), depth)
         self.items -= 1
         return end
 
     def _field(self, lines: Sequence[FileSpan], at: int, found: re.Match[str], depth: int) -> int:
         end = self._block(lines, at + 1)
-        start = lines[at].start
-        body = [FileSpan(start + found.end(), lines[at].end), *self._inner(lines[at + 1 : end])]
-        if any(not self._blank(span) for span in body):
-            name = FileSpan(start + 1, start + 1 + len(found.group(1)))
-            self._named([name], body, depth)
+        body = self._behind(lines[at:end], found.end())
+        if self._filled(body):
+            start = lines[at].start
+            self._named([FileSpan(start + found.start(1), start + found.end(1))], body, depth)
         return end
 
     def _named(self, name: Sequence[FileSpan], body: Sequence[FileSpan], depth: int) -> None:
         """Add blocks of which the first stands behind a name: a definition, a field."""
-        stretch = Stretch(self.source, name)
-        self.before = [*self.before, *stretch.pieces(inline(stretch.text, self.targets)), added(": ")]
+        self.before = [*self.before, *self.pieces(name), added(": ")]
         self.items += 1
-        if depth < _DEEPEST:
-            self.read(body, depth + 1)
-        else:
-            self._literal(body)
+        self._nested(body, depth)
         self.items -= 1
         if self.before:
             self.builder.block(self.before[:-1], atom=True)
@@ -270,23 +269,23 @@ class _Reader:
 
     def _paragraph(self, lines: Sequence[FileSpan], at: int, depth: int) -> int:
         end = at + 1
-        while end < len(lines) and not self._blank(lines[end]) and self._indent(lines[end]) == 0:
+        while end < len(lines) and not self.blank(lines[end]) and self._indent(lines[end]) == 0:
             end += 1
         spans = list(lines[at:end])
-        last = self._words(spans[-1]).rstrip()
-        if end == at + 1 and end < len(lines) and not self._blank(lines[end]) and not last.endswith("::"):
+        last = self.words(spans[-1]).rstrip()
+        if end == at + 1 and end < len(lines) and not self.blank(lines[end]) and not last.endswith("::"):
             # A line with indented ones right below it: a term and its definition.
             stop = self._block(lines, end)
             self._named(spans, self._inner(lines[end:stop]), depth)
             return stop
-        if self._words(spans[0]).startswith(">>> "):
+        if self.words(spans[0]).startswith(">>> "):
             self._literal(spans)
             return end
         if last.endswith("::"):
             tail = spans[-1]
-            stop = tail.start + len(last) - (2 if last in ("::",) or last.endswith(" ::") else 1)
+            stop = tail.start + len(last) - (2 if last == "::" or last.endswith(" ::") else 1)
             spans[-1] = FileSpan(tail.start, stop)
-            if any(not self._blank(span) for span in spans):
+            if self._filled(spans):
                 self._emit(spans)
             stop = self._block(lines, end)
             self._literal(lines[end:stop])
@@ -297,21 +296,18 @@ class _Reader:
     # -- explicit markup
 
     def _explicit(self, lines: Sequence[FileSpan], indent: int, depth: int) -> None:
-        first = FileSpan(min(lines[0].start + indent, lines[0].end), lines[0].end)
-        words = self._words(first)
-        rest = lines[1:]
+        first = _from(lines[0], indent)
+        words = self.words(first)
         if _TARGET.match(words):
             return
         if found := _FOOTNOTE.match(words):
-            body = [FileSpan(first.start + found.end(), first.end), *self._inner(rest)]
-            self.read(body, min(depth + 1, _DEEPEST))
+            self._nested(self._behind(lines, indent + found.end()), depth)
             return
         directive = _DIRECTIVE.match(words)
         if directive is None or words.startswith("|"):
             return  # a comment, or a substitution
         name = directive.group(1).lower()
-        argument = FileSpan(first.start + directive.end(), first.end)
-        self._directive(name, argument, rest, depth)
+        self._directive(name, _from(first, directive.end()), lines[1:], depth)
 
     def _directive(self, name: str, argument: FileSpan, rest: Sequence[FileSpan], depth: int) -> None:
         plain = name.rpartition(":")[2]
@@ -323,12 +319,12 @@ class _Reader:
             self._literal(content)
         elif plain in _ADMONITIONS:
             # What stands behind the name is the beginning of the content.
-            self.read([*arguments, *content], min(depth + 1, _DEEPEST))
+            self._nested([*arguments, *content], depth)
         elif plain in ("list-table", "flat-table"):
-            self._title(arguments)
+            self._emit(arguments)
             self._list_table(content, options)
         elif plain == "csv-table":
-            self._title(arguments)
+            self._emit(arguments)
             self._csv_table(content, options)
         elif plain in _VERSIONS:
             self._version(plain, arguments, content, depth)
@@ -336,24 +332,24 @@ class _Reader:
             plain in ("figure", "only", "ifconfig", "container", "class", "rst-class", "table")
             and name == plain
         ):
-            if plain == "table" or (plain == "class" and content and "(" in self._words(argument)):
-                self._title(arguments)
-            self.read(content, min(depth + 1, _DEEPEST))
-        elif arguments and any(not self._blank(span) for span in content):
+            if plain == "table" or (plain == "class" and content and "(" in self.words(argument)):
+                self._emit(arguments)
+            self._nested(content, depth)
+        elif arguments and self._filled(content):
             self._named(arguments, content, depth)
         else:
-            self._title(arguments)
-            self.read(content, min(depth + 1, _DEEPEST))
+            self._emit(arguments)
+            self._nested(content, depth)
 
     def _parts(
         self, argument: FileSpan, inner: Sequence[FileSpan]
     ) -> tuple[list[FileSpan], dict[str, str], Sequence[FileSpan]]:
         """Return a directive's arguments, options and content."""
-        arguments = [] if self._blank(argument) else [argument]
+        arguments = [] if self.blank(argument) else [argument]
         options: dict[str, str] = {}
         at = 0
-        while at < len(inner) and not self._blank(inner[at]):
-            words = self._words(inner[at])
+        while at < len(inner) and not self.blank(inner[at]):
+            words = self.words(inner[at])
             if _OPTION.match(words):
                 name, _, value = words[1:].partition(":")
                 options[name] = value.strip()
@@ -364,36 +360,28 @@ class _Reader:
             else:
                 break
             at += 1
-        if not options and at and at == len(inner) and len(arguments) > 1 and not self._blank(argument):
+        if not options and at and at == len(inner) and len(arguments) > 1 and not self.blank(argument):
             return [argument], options, inner  # ".. note:: words" whose words go on below
         return arguments, options, inner[at:]
-
-    def _title(self, arguments: Sequence[FileSpan]) -> None:
-        if arguments:
-            self._emit(arguments)
 
     def _version(
         self, name: str, arguments: Sequence[FileSpan], content: Sequence[FileSpan], depth: int
     ) -> None:
-        prefix = added(_VERSIONS[name])
         if not arguments:
-            self.read(content, min(depth + 1, _DEEPEST))
+            self._nested(content, depth)
             return
-        self.before = [*self.before, prefix]
-        if any(not self._blank(span) for span in content):
+        self.before = [*self.before, added(_VERSIONS[name])]
+        if self._filled(content):
             self._named(arguments, content, depth)
         else:
             self._emit(arguments, atom=True)
 
     def _list_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
         """Add a table that is written as a list of lists."""
-        heads = int(options["header-rows"]) if options.get("header-rows", "").isdigit() else 0
+        heads = number_of(options.get("header-rows", ""), 0)
         headers: list[str] = []
         for number, row in enumerate(self._items(content)):
-            cells = []
-            for cell in self._items(row):
-                stretch = Stretch(self.source, [span for span in cell if not self._blank(span)])
-                cells.append(list(stretch.pieces(inline(stretch.text, self.targets))))
+            cells = [self.cell(cell) for cell in self._items(row)]
             if number < heads:
                 headers = list(map(words_of, cells))
             else:
@@ -402,25 +390,24 @@ class _Reader:
     def _items(self, lines: Sequence[FileSpan]) -> Iterator[list[FileSpan]]:
         at = 0
         while at < len(lines):
-            words = self._words(lines[at])
+            words = self.words(lines[at])
             found = _BULLET.match(words) or re.match(r"[-*+](?:\s|\Z)", words)
             if found is None:
                 at += 1
                 continue
             end = self._block(lines, at + 1)
-            first = FileSpan(min(lines[at].start + found.end(), lines[at].end), lines[at].end)
-            yield [first, *self._inner(lines[at + 1 : end])]
+            yield self._behind(lines[at:end], found.end())
             at = end
 
     def _csv_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
         headers: list[str] = []
         if options.get("header"):
             headers = next(csv.reader([options["header"]], skipinitialspace=True), [])
-        heads = int(options["header-rows"]) if options.get("header-rows", "").isdigit() else 0
+        heads = number_of(options.get("header-rows", ""), 0)
         for span in content:
-            if self._blank(span):
+            if self.blank(span):
                 continue
-            values = next(csv.reader([self._words(span)], skipinitialspace=True), [])
+            values = next(csv.reader([self.words(span)], skipinitialspace=True), [])
             if heads:
                 headers, heads = values, heads - 1
                 continue
@@ -430,3 +417,8 @@ class _Reader:
                 cells.append([Piece(value, place, place + len(value))] if place >= 0 else [added(value)])
                 at = place + len(value) if place >= 0 else at
             self.builder.row(cells, headers)
+
+
+def _from(span: FileSpan, place: int) -> FileSpan:
+    """Return a line without its first ``place`` characters."""
+    return FileSpan(min(span.start + place, span.end), span.end)

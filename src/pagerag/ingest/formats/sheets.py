@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.builder import TextBuilder, cells_of, number_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive, attribute, local, parse_xml
 
@@ -17,7 +17,6 @@ __all__ = ["read_ods", "read_xlsx"]
 
 _WIDEST = 1000
 """Columns of a row that are read."""
-_MOST_REPEATED = 1000
 
 
 def read_xlsx(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
@@ -67,9 +66,8 @@ def _ods_sheets(file: SourceFile, data: bytes) -> Iterator[tuple[str, list[list[
         elif tag in ("table-cell", "covered-table-cell"):
             text = " ".join(words) if tag == "table-cell" else ""
             words = []
-            times = attribute(element, "number-columns-repeated")
-            count = min(int(times[:9]), _MOST_REPEATED) if times.isascii() and times.isdigit() else 1
-            row.extend([text] * max(0, min(count, _WIDEST - len(row))))
+            times = number_of(attribute(element, "number-columns-repeated"), 1)
+            row.extend([text] * min(times, _WIDEST - len(row)))
         elif tag == "table-row":
             rows.append(row)
             element.clear()
@@ -89,8 +87,8 @@ def _sheet(
         texts = [_shown(value) for value in row]
         if not any(texts):
             continue
-        filled = [text for text, value in zip(texts, row, strict=True) if text]
-        if not headers and waiting is None and len(filled) > 1 and all(isinstance(v, str) for v in row if v):
+        several = sum(map(bool, texts)) > 1
+        if not headers and waiting is None and several and all(isinstance(v, str) for v in row if v):
             waiting = (number, texts)
             continue
         if waiting is not None:
@@ -104,12 +102,7 @@ def _sheet(
 
 def _add(builder: TextBuilder, name: str, number: int, texts: list[str], headers: list[str]) -> None:
     builder.part(f"{name}!A{number}", "\t".join(texts))
-    cells = []
-    at = 0
-    for text in texts:
-        cells.append([Piece(text, at, at + len(text))])
-        at += len(text) + 1
-    builder.row(cells, [" ".join(header.split()) for header in headers])
+    builder.row(cells_of(texts), [" ".join(header.split()) for header in headers])
 
 
 def _shown(value: Any) -> str:
@@ -121,6 +114,4 @@ def _shown(value: Any) -> str:
         return str(int(value))
     if isinstance(value, datetime.datetime) and value.time() == datetime.time(0):
         return value.date().isoformat()
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat(" ") if isinstance(value, datetime.datetime) else value.isoformat()
-    return str(value)
+    return str(value)  # dates and times as ISO 8601 has them

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.builder import TextBuilder, cells_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive
 
@@ -47,12 +47,9 @@ def _add(builder: TextBuilder, number: int, name: str, blocks: list[Any]) -> Non
             continue
         headers = block[0] if len(block) > 1 else []
         for place, row in enumerate(block):
-            cells = []
-            for text in row:
-                cells.append([Piece(text, at, at + len(text))])
-                at += len(text) + 1
             if place or not headers:
-                builder.row(cells, headers)
+                builder.row(cells_of(row, at), headers)
+            at += sum(len(text) + 1 for text in row)
 
 
 def _is_table(block: Any) -> bool:

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pagerag.ingest.builder import Piece, added
+from pagerag.ingest.builder import Piece, TextBuilder, added
 
-__all__ = ["Cut", "FileSpan", "Kept", "Stretch", "kept_between", "lines_of"]
+__all__ = ["Cut", "FileSpan", "Kept", "LineReader", "Stretch", "kept_between", "lines_of"]
 
 
 class FileSpan(NamedTuple):
@@ -85,6 +85,35 @@ class Stretch:
     def all(self) -> list[Piece]:
         """Return everything as it is."""
         return list(self.pieces([Kept(0, len(self.text))]))
+
+
+class LineReader:
+    """Turn the lines of a text into blocks; each markup language says what is seen of a paragraph."""
+
+    def __init__(self, source: str, builder: TextBuilder) -> None:
+        self.source, self.builder = source, builder
+        self.before: list[Piece] = []  # what stands before the next paragraph: the term that it defines
+
+    def inline(self, text: str) -> Iterable[Kept]:
+        """Return which characters of a paragraph a reader sees."""
+        raise NotImplementedError
+
+    def words(self, span: FileSpan) -> str:
+        """Return the characters of a line."""
+        return self.source[span.start : span.end]
+
+    def blank(self, span: FileSpan) -> bool:
+        """Return whether a line is empty."""
+        return not self.words(span).strip()
+
+    def pieces(self, spans: Sequence[FileSpan]) -> list[Piece]:
+        """Return what is seen of some lines that belong together."""
+        stretch = Stretch(self.source, spans)
+        return list(stretch.pieces(self.inline(stretch.text)))
+
+    def cell(self, spans: Iterable[FileSpan]) -> list[Piece]:
+        """Return what is seen of a table's cell, blank lines left out."""
+        return self.pieces([span for span in spans if not self.blank(span)])
 
 
 def lines_of(source: str) -> list[FileSpan]:

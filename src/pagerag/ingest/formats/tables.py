@@ -10,13 +10,14 @@ from typing import Any
 
 from pagerag._extras import need
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.records import Row, documents_of, names_text, sniffed, unusable
+from pagerag.ingest.formats.records import Row, documents_of, names_text, runs_of, sniffed, unusable
 from pagerag.places import Run, SourceMap
 
 __all__ = ["read_csv", "read_parquet"]
 
 # Parquet packs repeated values very tightly: a file may give this many characters for each of its bytes.
 _PARQUET_EXPANSION = 100
+_DOUBLED = re.compile('""')  # a quotation mark in a field
 
 
 def read_csv(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
@@ -89,7 +90,9 @@ def _in_csv(
                 break
             if key == name:
                 newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
-                return SourceMap(tuple(_doubled(source, start, written, shift)), newlines, line)
+                doubled = (m.span() for m in _DOUBLED.finditer(source, start, start + len(written)))
+                runs = runs_of(start, start + len(written), doubled, shift)
+                return SourceMap(tuple(runs), newlines, line)
             at = start + len(written)
         return SourceMap((Run(0, len(text), shift, len(source)),), line=line)
 
@@ -113,20 +116,6 @@ def _behind_headers(
         return SourceMap(tuple(runs), found.newlines, found.line)
 
     return place
-
-
-def _doubled(source: str, start: int, written: str, shift: int) -> Iterator[Run]:
-    """Yield the runs of a field in which quotation marks are doubled."""
-    at = 0
-    end = start + len(written)
-    while (quote := source.find('""', start, end)) >= 0:
-        if quote > start:
-            yield Run(at, quote - start, shift + start, quote - start)
-        at += quote - start
-        yield Run(at, 1, shift + quote, 2)
-        at, start = at + 1, quote + 2
-    if end > start:
-        yield Run(at, end - start, shift + start, end - start)
 
 
 def read_parquet(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:

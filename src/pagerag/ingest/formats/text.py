@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pagerag.ingest.builder import TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
-from pagerag.ingest.formats.encoding import decode
+from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured import add_restructured, looks_restructured
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
@@ -29,41 +29,35 @@ def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
 
     A text that is written in reStructuredText is read as such, whatever its name.
     """
-    source = decode(file, file.read(settings.max_file_bytes))
-    builder = TextBuilder(source, limit=settings.max_text_chars, name=file.name)
-    if looks_restructured(source):
-        yield builder.document(add_restructured(source, builder), file.stem)
-        return
-    title = _add_text(source, builder)
-    yield builder.document(title, file.stem)
+    return read_marked_up(file, settings, _add_text)
 
 
 def _add_text(source: str, builder: TextBuilder) -> str | None:
     """Add the blocks of a plain text; returns its title when its first line is underlined."""
+    if looks_restructured(source):
+        return add_restructured(source, builder)
     title = None
     paragraph: list[FileSpan] = []
     lines = lines_of(source)
     turns = _speakers(source, lines)
 
-    def done(*, atom: bool = False, heading: int = 0) -> None:
+    def done(*, heading: int = 0) -> None:
         if paragraph:
-            first = paragraph[0]
-            item = bool(_ITEM.match(source, *first)) or turns
-            builder.block(Stretch(source, paragraph).all(), atom=atom or item, heading=heading, lines=True)
+            item = bool(_ITEM.match(source, *paragraph[0])) or turns
+            builder.block(Stretch(source, paragraph).all(), atom=item, heading=heading, lines=True)
             paragraph.clear()
 
-    for place, (start, end) in enumerate(lines):
+    for start, end in lines:
         if not source[start:end].strip():
             done()
         elif len(paragraph) == 1 and (level := _underline(source, paragraph[0], (start, end))):
             heading = source[slice(*paragraph[0])].strip()
             title = title or (heading if builder.empty else None)
             done(heading=level)
-        elif _ITEM.match(source, start, end) or (turns and _TURN.match(source, start, end)):
-            done()
-            paragraph.append(FileSpan(start, end))
         else:
-            paragraph.append(lines[place])
+            if _ITEM.match(source, start, end) or (turns and _TURN.match(source, start, end)):
+                done()
+            paragraph.append(FileSpan(start, end))
     done()
     return title
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.builder import Piece, TextBuilder, cells_of, number_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive, attribute, local, parse_xml
 
@@ -107,18 +107,18 @@ class _Body:
         elif name == "tbl":
             self.tables += 1
             self.open.append(_Table(self.tables))
-        elif self.open and name in ("tr", "tc"):
-            table = self.open[-1]
-            if name == "tr":
-                table.rows, table.cells, table.header = table.rows + 1, [], False
-            else:
-                table.text, table.span = [], 1
-        elif name == "tblHeader" and self.open:
-            self.open[-1].header = True
-        elif name == "gridSpan" and self.open:
-            value = attribute(element, "val")
-            if value.isascii() and value.isdigit():
-                self.open[-1].span = max(1, min(int(value[:9]), _WIDEST_SPAN))
+        elif self.open:
+            self._start_in_table(self.open[-1], name, element)
+
+    def _start_in_table(self, table: _Table, name: str, element: Any) -> None:
+        if name == "tr":
+            table.rows, table.cells, table.header = table.rows + 1, [], False
+        elif name == "tc":
+            table.text, table.span = [], 1
+        elif name == "tblHeader":
+            table.header = True
+        elif name == "gridSpan":
+            table.span = max(1, min(number_of(attribute(element, "val"), 1), _WIDEST_SPAN))
 
     def end(self, element: Any) -> None:
         name = local(element)
@@ -168,11 +168,8 @@ class _Body:
             return
         self.builder.part(f"table {table.number}, row {table.rows}", "\t".join(texts))
         cells: list[list[Piece]] = []
-        at = 0
-        for text, span in table.cells:
-            cells.append([Piece(text, at, at + len(text))])
-            cells.extend([] for _ in range(span - 1))
-            at += len(text) + 1
+        for cell, (_, span) in zip(cells_of(texts), table.cells, strict=True):
+            cells += [cell, *([] for _ in range(span - 1))]
         self.builder.row(cells, table.headers)
 
 
