@@ -10,99 +10,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from pagerag.systems.gfmrag import GFMRAGBackend
+from pagerag.systems.graphrag import GraphRAGBackend
+from pagerag.systems.hipporag import HippoRAGBackend
+from pagerag.systems.kg2rag import KG2RAGBackend
+from pagerag.systems.lightrag import LightRAGBackend
 
 __all__ = ["Living", "living"]
 
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """Describe an adapter to a system that is installed on its own.
+    """Describe an adapter, the class ``backend``, to a system that is installed on its own."""
 
-    ``load`` returns the adapter's class; the system itself need not be installed.
-    """
-
-    name: str
+    backend: type[Any]
     label: str
     package: str
     tested: str
-    load: Callable[[], Any]
     needs: str
 
-
-def _lightrag() -> Any:
-    from pagerag.systems.lightrag import LightRAGBackend
-
-    return LightRAGBackend
-
-
-def _graphrag() -> Any:
-    from pagerag.systems.graphrag import GraphRAGBackend
-
-    return GraphRAGBackend
+    @property
+    def name(self) -> str:
+        """The name that the adapter's pools carry as their origin."""
+        return str(self.backend.name)
 
 
-def _hipporag() -> Any:
-    from pagerag.systems.hipporag import HippoRAGBackend
-
-    return HippoRAGBackend
-
-
-def _gfmrag() -> Any:
-    from pagerag.systems.gfmrag import GFMRAGBackend
-
-    return GFMRAGBackend
-
-
-def _kg2rag() -> Any:
-    from pagerag.systems.kg2rag import KG2RAGBackend
-
-    return KG2RAGBackend
-
-
+_GRAPH = "a language model that builds its graph"
+_TORCH = "an environment with torch and a language model that extracts triples"
+_HUB = "Python 3.12 with torch, and rmanluo/GFM-RAG-8M from a model hub"
 _LIVING = (
+    Living(LightRAGBackend, "LightRAG", "lightrag-hku", "1.5.7", _GRAPH),
+    Living(GraphRAGBackend, "GraphRAG", "graphrag", "3.3.0", _GRAPH),
+    Living(HippoRAGBackend, "HippoRAG2", "hipporag", "2.0.0a4", _TORCH),
+    Living(GFMRAGBackend, "GFM-RAG", "gfmrag", "2.0.0", _HUB),
     Living(
-        "lightrag",
-        "LightRAG",
-        "lightrag-hku",
-        "1.5.7",
-        _lightrag,
-        "a language model that builds its graph",
-    ),
-    Living(
-        "graphrag",
-        "GraphRAG",
-        "graphrag",
-        "3.3.0",
-        _graphrag,
-        "a language model that builds its graph",
-    ),
-    Living(
-        "hipporag",
-        "HippoRAG2",
-        "hipporag",
-        "2.0.0a4",
-        _hipporag,
-        "an environment with torch and a language model that extracts triples",
-    ),
-    Living(
-        "gfmrag",
-        "GFM-RAG",
-        "gfmrag",
-        "2.0.0",
-        _gfmrag,
-        "Python 3.12 with torch, and rmanluo/GFM-RAG-8M from a model hub",
-    ),
-    Living(
-        "kg2rag",
-        "KG2RAG",
-        "llama-index-core",
-        "0.14",
-        _kg2rag,
-        "its own checkout, Ollama and bge-reranker-large",
+        KG2RAGBackend, "KG2RAG", "llama-index-core", "0.14", "its own checkout, Ollama and bge-reranker-large"
     ),
 )
 

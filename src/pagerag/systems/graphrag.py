@@ -86,20 +86,15 @@ class GraphRAGBackend:
         return [] if table is None or table.empty else [str(name) for name in table["id"]]
 
     def _pool(self, question: str, units: Sequence[Any]) -> Pool:
-        chosen = {unit.id for unit in units}
         names = {unit.id: str(unit.short_id) for unit in units}
         entities: dict[str, list[str]] = {}
         for entity in self.builder.entities.values():
-            for unit in entity.text_unit_ids if entity.text_unit_ids is not None else ():
-                if unit in chosen:
+            for unit in _units_of(entity):
+                if unit in names:
                     entities.setdefault(unit, []).append(str(entity.title))
         rows = []
         for edge in self.builder.relationships.values():
-            where = [
-                names[u]
-                for u in (edge.text_unit_ids if edge.text_unit_ids is not None else ())
-                if u in chosen
-            ]
+            where = [names[unit] for unit in _units_of(edge) if unit in names]
             rows.append((edge.source, edge.target, edge.description or "", edge.weight, where))
         candidates = tuple(
             Candidate(
@@ -162,6 +157,11 @@ class PromotedContext:
         if name == "builder":
             raise AttributeError(name)
         return getattr(self.builder, name)
+
+
+def _units_of(item: Any) -> Sequence[str]:
+    """Return the ids of the text units that state an entity or a relationship; they may be an array."""
+    return item.text_unit_ids if item.text_unit_ids is not None else ()
 
 
 def _without_sources(chunks: str) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -114,26 +114,15 @@ class HippoRAGBackend:
         values = None if scores is None else [float(s) for s in list(scores)[: len(docs)]]
         pool = pool_of(question, docs, values, self.facts)
         seeds = [r for seed in getattr(solution, "graph_seeds", None) or () for r in triples([seed], "")]
-        return Pool(
-            pool.question,
-            pool.candidates,
-            relations=pool.relations,
-            origin=pool.origin,
-            metadata={"graph_seeds": seeds},
-        )
+        return replace(pool, metadata={"graph_seeds": seeds})
 
     def ask(self, question: str, context: Sequence[Candidate]) -> str:
         """Ask HippoRAG's reader on these passages alone; it reads the first ``qa_top_k`` (5) of them."""
         reader = expect(self.hipporag, "rag_qa", "hipporag", TESTED)
-        solution = self._solution(question, context)
-        answers = reader(queries=[solution])
-        return str(_first(_first(answers)).answer)
-
-    def _solution(self, question: str, context: Sequence[Candidate]) -> Any:
         docs = [str(unit.metadata.get("passage", unit.text)) for unit in context]
         scores = np.array([unit.score or 0.0 for unit in context], dtype=float)
-        kind = _query_solution(self.hipporag)
-        return kind(question=question, docs=docs, doc_scores=scores)
+        solution = _query_solution(self.hipporag)(question=question, docs=docs, doc_scores=scores)
+        return str(_first(_first(reader(queries=[solution]))).answer)
 
 
 def _query_solution(hipporag: Any) -> Any:

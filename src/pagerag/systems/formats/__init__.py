@@ -35,15 +35,7 @@ from numpy.typing import NDArray
 
 from pagerag.errors import FormatError, InputError
 from pagerag.systems.formats._base import JsonFormat, PoolFormat
-from pagerag.systems.formats._records import (
-    Beside,
-    Cursor,
-    Layout,
-    Record,
-    json_records,
-    layout_of,
-    writing,
-)
+from pagerag.systems.formats._records import Beside, Cursor, Layout, Record, json_records, layout_of, writing
 from pagerag.systems.formats.benchmarks import Hotpot, Musique
 from pagerag.systems.formats.graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
 from pagerag.systems.formats.native import FIELDS, Native, candidates_in, looks_like_candidates
@@ -98,32 +90,26 @@ class WrittenPromotion(Protocol):
     @property
     def context(self) -> tuple[Candidate, ...]:
         """Return the units of the context."""
-        ...
 
     @property
     def core(self) -> tuple[Candidate, ...]:
         """Return the units of the core."""
-        ...
 
     @property
     def pool(self) -> tuple[Candidate, ...]:
         """Return all candidates."""
-        ...
 
     @property
     def scores(self) -> NDArray[Any]:
         """Return a score for each candidate."""
-        ...
 
     @property
     def state(self) -> str:
         """Return the verdict."""
-        ...
 
     @property
     def sufficiency(self) -> float:
         """Return how far the core seems to answer."""
-        ...
 
 
 def detect(path: str | os.PathLike[str]) -> str:
@@ -180,14 +166,8 @@ def read_pools(
     beside.check(chosen.companions, chosen.name)
     for companion in chosen.companions:
         beside.path(companion)
-    return _pools(chosen, file, layout, beside, unit or chosen.unit)
-
-
-def _pools(
-    chosen: PoolFormat, file: Path, layout: Layout, beside: Beside, unit: Mode
-) -> Iterator[tuple[Pool, Record]]:
-    for record in chosen.records(file, layout, beside):
-        yield chosen.pool(record, beside, unit), record
+    records = chosen.records(file, layout, beside, unit or chosen.unit)
+    return ((chosen.pool(record), record) for record in records)
 
 
 def write_promoted(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from pagerag.systems.formats._records import Beside, Companion, Layout, Record, records
+from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, records
 from pagerag.units import Mode, Pool
 
 __all__ = ["JsonFormat", "PoolFormat"]
@@ -31,11 +31,11 @@ class PoolFormat(ABC):
         """Return whether a file of this layout with this first record is in this format."""
 
     @abstractmethod
-    def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:
+    def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
         """Return the records of the file, one in memory at a time wherever the layout allows."""
 
     @abstractmethod
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:
+    def pool(self, record: Record) -> Pool:
         """Return the record's pool, best first; fill ``record.places``."""
 
     @abstractmethod
@@ -58,14 +58,25 @@ class JsonFormat(PoolFormat):
     lists: ClassVar[tuple[str, ...]] = ()
     """Or the fields that are lists, each with an item for each unit; those that are there are written."""
 
+    needs: ClassVar[Mapping[str, type]] = {}
+    """The fields that every record has, with what they hold; ``holds`` may ask for something else."""
+
     def claims(self, layout: Layout, first: Any) -> bool:
         """Return whether a file of this layout with this first record is in this format."""
         fits = layout in ("lines", "object") if self.whole else layout != "table"
         return fits and isinstance(first, Mapping) and self.holds(first)
 
-    @abstractmethod
     def holds(self, first: Mapping[str, Any]) -> bool:
         """Return whether a record has what this format's records have."""
+        return all(isinstance(first.get(name), kind) for name, kind in self.needs.items())
+
+    def pool(self, record: Record) -> Pool:
+        """Return the record's pool, best first; fill ``record.places``."""
+        return self._read(record.cursor, record)
+
+    @abstractmethod
+    def _read(self, row: Cursor, record: Record) -> Pool:
+        """Return the pool of a record, whose content is ``row``."""
 
     def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002 - overriders report the path
         """Return the records of the one object that the file is."""
@@ -84,16 +95,13 @@ class JsonFormat(PoolFormat):
         there = [key for key in self.lists if isinstance(raw.get(key), list) and len(raw[key]) >= size]
         return {**raw, **{key: [raw[key][place] for place in places] for key in there}}
 
-    def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:  # noqa: ARG002
+    def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
         """Return the records of the file, one in memory at a time wherever the layout allows."""
         number = 0
         for line, raw in records(path, layout):
-            if layout == "object":
-                for part in self.split(raw, path):
-                    yield Record(path, self.name, layout, number, line, part, raw)
-                    number += 1
-            else:
-                yield Record(path, self.name, layout, number, line, raw)
+            whole = raw if layout == "object" else None
+            for part in [raw] if whole is None else self.split(whole, path):
+                yield Record(path, self.name, layout, number, line, part, beside, unit, whole)
                 number += 1
 
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, TypeVar, cast
 
 from pagerag._files import replacing
 from pagerag.errors import FormatError, InputError
-from pagerag.units import Pool
+from pagerag.units import Mode, Pool
 
 __all__ = [
     "Beside",
@@ -41,9 +41,9 @@ _CUT = "the JSON ends too early; the file was probably cut off while it was writ
 class Record:
     """One question's entry in a pool file, untouched, and where it stands.
 
-    ``places`` leads from a candidate's id to the unit's place inside ``raw``; ``whole`` is the
-    enclosing document for formats that keep all questions in one JSON object; ``found`` tells by which name
-    a field was found, where several are possible.
+    ``places`` leads from a candidate's id to the unit's place inside ``raw``; ``beside`` are the companion
+    files, ``unit`` is what it is read as; ``whole`` is the enclosing document for formats that keep all
+    questions in one JSON object; ``found`` tells by which name a field was found, where several are possible.
     """
 
     file: Path
@@ -52,6 +52,8 @@ class Record:
     number: int
     line: int | None
     raw: Any = field(repr=False)
+    beside: Beside = field(repr=False)
+    unit: Mode
     whole: Any = field(default=None, repr=False)
     places: dict[str, Any] = field(default_factory=dict, repr=False)
     found: dict[str, str] = field(default_factory=dict, repr=False)
@@ -85,22 +87,32 @@ class Cursor:
             raise self.error(f"an object is expected here, not {_kind(self.value)}")
         for name in names:
             if self.value.get(name) is not None:
-                path = f"{self.path}.{name}" if self.path else name
-                return Cursor(self.value[name], self.file, self.line, path)
+                return self.field(name)
         return None
+
+    def field(self, name: str) -> Cursor:
+        """Return a field of this object, whether it is there or not."""
+        path = f"{self.path}.{name}" if self.path else name
+        return Cursor(self.value.get(name), self.file, self.line, path)
 
     def need(self, *names: str) -> Cursor:
         found = self.maybe(*names)
         if found is None:
-            path = f"{self.path}.{names[0]}" if self.path else names[0]
-            raise FormatError(
+            raise self.field(names[0]).error(
                 f"the field is missing (looked for {' or '.join(repr(n) for n in names)}); "
-                "add it, or name the right format",
-                file=self.file,
-                line=self.line,
-                field=path,
+                "add it, or name the right format"
             )
         return found
+
+    def maybe_text(self, *names: str) -> str | None:
+        """Return the text of the first of these fields that is there, None where none is."""
+        found = self.maybe(*names)
+        return None if found is None else found.text()
+
+    def maybe_number(self, *names: str) -> float | None:
+        """Return the number of the first of these fields that is there, None where none is."""
+        found = self.maybe(*names)
+        return None if found is None else found.number()
 
     def items(self) -> list[Cursor]:
         if not isinstance(self.value, list):
@@ -237,11 +249,7 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
     try:
         return "lines", json.loads(head)
     except (ValueError, RecursionError) as wrong:
-        if (
-            not isinstance(wrong, json.JSONDecodeError)
-            or ".jsonl" in path.suffixes
-            or ".ndjson" in path.suffixes
-        ):
+        if not isinstance(wrong, json.JSONDecodeError) or {".jsonl", ".ndjson"} & set(path.suffixes):
             raise _not_json(wrong, head, path, 1) from None
     return "object", read_json(path)
 

@@ -6,13 +6,13 @@ Answers and supporting facts stay in the record; no candidate carries them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Record
+from pagerag.systems.formats._records import Cursor, Record
 from pagerag.systems.formats.passages import named
-from pagerag.units import Candidate, Mode, Pool
+from pagerag.units import Candidate, Pool
 
 __all__ = ["Hotpot", "Musique"]
 
@@ -21,17 +21,12 @@ class Hotpot(JsonFormat):
     """HotpotQA and 2Wiki: ``context`` is a list of [title, [sentence, ...]]."""
 
     name = "hotpotqa"
+    needs: ClassVar = {"context": list}
     signs = ("question", "context")
     summary = "question + context [[title, [sentence]]]: HotpotQA, 2WikiMultiHopQA"
     units = ("document", "sentence")
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("context"), list)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         titles, paragraphs = [], []
         for pair in row.need("context").items():
             parts = pair.items()
@@ -42,14 +37,14 @@ class Hotpot(JsonFormat):
         names = unique_ids(titles)
         candidates = []
         for place, (name, title, sentences) in enumerate(zip(names, titles, paragraphs, strict=True)):
-            if unit == "sentence":
+            if record.unit == "sentence":
                 for position, sentence in enumerate(sentences):
                     if sentence.strip():
                         one = Candidate(f"{name}#{position}", sentence.strip(), title, name, position)
                         candidates.append(one)
                         record.places[one.id] = (place, position)
             else:
-                candidates.append(Candidate(name, "".join(_joined(sentences)), title, name))
+                candidates.append(Candidate(name, _joined(sentences), title, name))
                 record.places[name] = (place, None)
         return Pool(row.need("question").text(), tuple(candidates), origin=self.name, metadata=_id(record))
 
@@ -76,35 +71,29 @@ class Musique(JsonFormat):
     """MuSiQue: ``paragraphs`` is a list of {idx, title, paragraph_text}."""
 
     name = "musique"
+    needs: ClassVar = {"paragraphs": list}
     units_at = ("paragraphs",)
     signs = ("question", "paragraphs")
     summary = "question + paragraphs [{idx, title, paragraph_text}]: MuSiQue"
     unit = "paragraph"
     units = ("paragraph", "document")
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("paragraphs"), list)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         units = row.need("paragraphs").items()
-        candidates = []
-        for one, name in zip(units, named(units, "idx"), strict=True):
-            title = one.maybe("title")
-            text = one.need("paragraph_text", "text").text()
-            candidates.append(Candidate(name, text, title=title.text() if title is not None else None))
+        candidates = tuple(
+            Candidate(name, one.need("paragraph_text", "text").text(), title=one.maybe_text("title"))
+            for one, name in zip(units, named(units, "idx"), strict=True)
+        )
         question = row.need("question").text()
-        return record.placed(Pool(question, tuple(candidates), origin=self.name, metadata=_id(record)))
+        return record.placed(Pool(question, candidates, origin=self.name, metadata=_id(record)))
 
 
-def _joined(sentences: Sequence[str]) -> Sequence[str]:
-    """Return a blank between sentences that have none: HotpotQA's carry one, 2Wiki's do not."""
-    return [
+def _joined(sentences: Sequence[str]) -> str:
+    """Put a blank between sentences that have none: HotpotQA's carry one, 2Wiki's do not."""
+    return "".join(
         s if i == 0 or s[:1].isspace() or sentences[i - 1][-1:].isspace() else f" {s}"
         for i, s in enumerate(sentences)
-    ]
+    )
 
 
 def _id(record: Record) -> Mapping[str, Any]:

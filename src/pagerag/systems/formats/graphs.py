@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pagerag._extras import need
 from pagerag.errors import FormatError
 from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Companion, Record, read_json
-from pagerag.units import Candidate, Mode, Pool
+from pagerag.systems.formats._records import Companion, Cursor, Record, read_json
+from pagerag.units import Candidate, Pool
 
 __all__ = ["GfmPredictions", "GfmRag", "GraphRag", "HippoRag", "Kg2Rag", "LightRag"]
 
@@ -23,26 +23,20 @@ class GfmRag(JsonFormat):
     """GFM-RAG's prediction.jsonl: each document whole, with its logit."""
 
     name = "gfmrag"
+    needs: ClassVar = {"retrieved_docs": Mapping}
     units_at = ("retrieved_docs", "document")
     signs = ("question", "retrieved_docs")
     summary = "question + retrieved_docs.document [{id, attributes.content, score}]: GFM-RAG"
     companions = (_EDGES,)
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("retrieved_docs"), Mapping)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         documents = row.need("retrieved_docs").need("document")
         for one in documents.items():
             one.need("attributes").need("content").text()
-            if (score := one.maybe("score")) is not None:
-                score.number()
-        graph = beside.load(_EDGES, gfmrag.EntityGraph)
-        pool = gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
-        return record.placed(pool)
+            one.maybe_number("score")
+        graph = record.beside.load(_EDGES, gfmrag.EntityGraph)
+        question = row.need("question", "query").text()
+        return record.placed(gfmrag.pool_of(question, documents.value, graph))
 
 
 class GfmPredictions(JsonFormat):
@@ -61,10 +55,8 @@ class GfmPredictions(JsonFormat):
         """Return whether a record has what this format's records have."""
         return isinstance(first.get("predictions"), Mapping) and "document" in first["predictions"]
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
-        texts = beside.load(self.companions[0], gfmrag.read_nodes) or {}
+    def _read(self, row: Cursor, record: Record) -> Pool:
+        texts = record.beside.load(self.companions[0], gfmrag.read_nodes) or {}
         rows = []
         for pair in row.need("predictions").need("document").items():
             parts = pair.items()
@@ -72,11 +64,10 @@ class GfmPredictions(JsonFormat):
                 raise pair.error("[name, score] is expected here")
             name = parts[0].label()
             if name not in texts:
-                raise pair.error(f"{name!r} is not in {beside.path(self.companions[0])}")
+                raise pair.error(f"{name!r} is not in {record.beside.path(self.companions[0])}")
             rows.append({"id": name, "attributes": {"content": texts[name]}, "score": parts[1].number()})
-        graph = beside.load(_EDGES, gfmrag.EntityGraph)
-        pool = gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
-        return record.placed(pool)
+        graph = record.beside.load(_EDGES, gfmrag.EntityGraph)
+        return record.placed(gfmrag.pool_of(row.need("question", "query").text(), rows, graph))
 
 
 class LightRag(JsonFormat):
@@ -94,16 +85,11 @@ class LightRag(JsonFormat):
         answer = first.get("data")
         return isinstance(answer, Mapping) and ("chunks" in answer or first.get("status") == "failure")
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
-        question = row.maybe("query", "question")
+    def _read(self, row: Cursor, record: Record) -> Pool:
+        question = row.maybe_text("query", "question")
         if question is None:
-            raise FormatError(
-                "LightRAG's answer does not hold the question; dump {'query': question, **answer}",
-                file=record.file,
-                line=record.line,
-                field="query",
+            raise row.field("query").error(
+                "LightRAG's answer does not hold the question; dump {'query': question, **answer}"
             )
         data = row.need("data")
         if (chunks := data.maybe("chunks")) is not None:
@@ -113,9 +99,8 @@ class LightRag(JsonFormat):
             if (listed := data.maybe(key)) is not None:
                 for one in listed.items():
                     one.maybe("source_id")  # complains unless it is an object
-        stored = beside.load(self.companions[0], read_json)
-        pool = lightrag.pool_of(question.text(), record.raw, stored)
-        return record.placed(pool)
+        stored = record.beside.load(self.companions[0], read_json)
+        return record.placed(lightrag.pool_of(question, record.raw, stored))
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of the record that holds only these units, in this order."""
@@ -132,33 +117,29 @@ class HippoRag(JsonFormat):
     """QuerySolutions of HippoRAG, whole: its own ``to_dict`` keeps five documents only."""
 
     name = "hipporag"
+    needs: ClassVar = {"docs": list}
     signs = ("question", "docs", "doc_scores")
     lists = ("docs", "doc_scores", "doc_metadata")
     summary = "question + docs [text] + doc_scores [number], with openie_results_*.json: HippoRAG 2"
     companions = (Companion("openie", ("openie_results_*.json",), "entities and triples of each passage"),)
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("docs"), list)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         listed = row.need("docs")
         docs, scores = [one.text() for one in listed.items()], row.maybe("doc_scores")
         values = None if scores is None else [one.number() for one in scores.items()]
         if values is not None and len(values) < len(docs):
             raise listed.error(f"{len(docs)} docs and {len(values)} doc_scores; there must be one for each")
-        facts = beside.load(self.companions[0], hipporag.openie)
+        facts = record.beside.load(self.companions[0], hipporag.openie)
         question = row.need("question", "query").text()
-        pool = hipporag.pool_of(question, docs, None if values is None else values[: len(docs)], facts)
-        return record.placed(pool)
+        values = None if values is None else values[: len(docs)]
+        return record.placed(hipporag.pool_of(question, docs, values, facts))
 
 
 class GraphRag(JsonFormat):
     """Dumped context records of GraphRAG's local search; the parquet files of its index give the facts."""
 
     name = "graphrag"
+    needs: ClassVar = {"context_records": Mapping}
     units_at = ("context_records", "sources")
     signs = ("query", "context_records")
     summary = "query + context_records.sources [{id, text}], with text_units/relationships.parquet: GraphRAG"
@@ -168,36 +149,29 @@ class GraphRag(JsonFormat):
         Companion("documents", ("documents.parquet", "output/documents.parquet"), "titles of documents"),
     )
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("context_records"), Mapping)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         units = row.need("context_records").need("sources").items()
         names = unique_ids([one.need("id").label() for one in units])
         stored = {
             str(r["human_readable_id"]): r
-            for r in beside.load(self.companions[0], _parquet("id", "human_readable_id", "document_id")) or ()
+            for r in record.beside.load(
+                self.companions[0], _parquet("id", "human_readable_id", "document_id")
+            )
+            or ()
         }
         titles = {
             str(r["id"]): str(r["title"])
-            for r in beside.load(self.companions[2], _parquet("id", "title")) or ()
+            for r in record.beside.load(self.companions[2], _parquet("id", "title")) or ()
         }
         long = {str(stored[name]["id"]): name for name in names if name in stored}
         candidates = []
-        for place, (one, name) in enumerate(zip(units, names, strict=True)):
+        for one, name in zip(units, names, strict=True):
             document = stored.get(name, {}).get("document_id")
             source = None if document is None else str(document)
-            candidates.append(
-                Candidate(
-                    id=name, text=one.need("text").text(), title=titles.get(source or ""), source=source
-                )
-            )
-            record.places[name] = place
+            text = one.need("text").text()
+            candidates.append(Candidate(name, text, title=titles.get(source or ""), source=source))
         columns = ("source", "target", "description", "weight", "text_unit_ids")
-        edges = beside.load(self.companions[1], _parquet(*columns)) or ()
+        edges = record.beside.load(self.companions[1], _parquet(*columns)) or ()
         rows = [
             (
                 str(e["source"]),
@@ -209,7 +183,8 @@ class GraphRag(JsonFormat):
             for e in edges
         ]
         question = row.need("query", "question").text()
-        return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
+        relations = graphrag.relations_of(rows)
+        return record.placed(Pool(question, tuple(candidates), relations=relations, origin=self.name))
 
 
 class Kg2Rag(JsonFormat):
@@ -226,25 +201,18 @@ class Kg2Rag(JsonFormat):
         """Return whether a record has what this format's records have."""
         return isinstance(first.get("nodes"), list) or ("sp" in first and "answer" in first)
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         if row.maybe("nodes") is None and row.maybe("sp") is not None:
-            raise FormatError(
+            raise row.field("nodes").error(
                 "this is KG2RAG's prediction file: it holds the final choice and no pool. Dump the nodes "
-                "behind the expansion step: {'question': ..., 'nodes': [{'id', 'text', 'score'}]}",
-                file=record.file,
-                line=record.line,
-                field="nodes",
+                "behind the expansion step: {'question': ..., 'nodes': [{'id', 'text', 'score'}]}"
             )
-        units = []
-        for one in row.need("nodes").items():
-            score = one.maybe("score")
-            number = None if score is None else score.number()
-            units.append((one.need("id", "id_").label(), one.need("text").text(), number))
-        graph = beside.load(self.companions[0], kg2rag.read_triples)
-        pool = kg2rag.pool_of(row.need("question", "query").text(), units, graph)
-        return record.placed(pool)
+        units = [
+            (one.need("id", "id_").label(), one.need("text").text(), one.maybe_number("score"))
+            for one in row.need("nodes").items()
+        ]
+        graph = record.beside.load(self.companions[0], kg2rag.read_triples)
+        return record.placed(kg2rag.pool_of(row.need("question", "query").text(), units, graph))
 
 
 def _parquet(*columns: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 from pagerag.errors import InputError
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Beside, Cursor, Record
-from pagerag.units import Candidate, Mode, Pool, Relation
+from pagerag.systems.formats._records import Cursor, Record
+from pagerag.units import Candidate, Pool, Relation
 
 __all__ = ["FIELDS", "Native", "candidates_in", "looks_like_candidates"]
 
@@ -58,20 +58,18 @@ class Native(JsonFormat):
             self._renamed or any(key in first for key in self.fields["question"])
         )
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         candidates = candidates_in(row, self.fields)
         record.found["candidates"] = row.need(*self.fields["candidates"]).path
-        record.places.update({candidate.id: place for place, candidate in enumerate(candidates)})
         relations, name = row.maybe("relations"), row.maybe(*_QUESTION_IDS)
-        return Pool(
+        pool = Pool(
             row.need(*self.fields["question"]).text(),
             candidates,
-            relations=tuple(_relation(one) for one in relations.items()) if relations is not None else (),
+            relations=tuple(map(_relation, relations.items())) if relations is not None else (),
             origin=self.name,
             metadata={} if name is None else {"id": name.label()},
         )
+        return record.placed(pool)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of the record that holds only these units, in this order."""
@@ -102,21 +100,16 @@ def looks_like_candidates(value: object) -> bool:
 
 
 def _candidate(one: Cursor, name: str, fields: Mapping[str, tuple[str, ...]]) -> Candidate:
-    found = {key: one.maybe(*fields[key]) for key in ("title", "source", "position", "score", "entities")}
-    title, source, score, entities = found["title"], found["source"], found["score"], found["entities"]
-    position = found["position"]
-    place = None
-    if position is not None:
-        if isinstance(position.value, bool) or not isinstance(position.value, int):
-            raise position.error("a whole number is expected here")
-        place = position.value
+    source, position, entities = (one.maybe(*fields[key]) for key in ("source", "position", "entities"))
+    if position is not None and (isinstance(position.value, bool) or not isinstance(position.value, int)):
+        raise position.error("a whole number is expected here")
     return Candidate(
         id=name,
         text=one.need(*fields["text"]).text(),
-        title=title.text() if title is not None else None,
+        title=one.maybe_text(*fields["title"]),
         source=source.label() if source is not None else None,
-        position=place,
-        score=score.number() if score is not None else None,
+        position=position.value if position is not None else None,
+        score=one.maybe_number(*fields["score"]),
         entities=tuple(e.text() for e in entities.items()) if entities is not None else None,
     )
 

@@ -5,34 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pagerag.errors import FormatError
 from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import (
-    Beside,
-    Companion,
-    Cursor,
-    Record,
-    layout_of,
-    read_json,
-    records,
-)
-from pagerag.units import Candidate, Mode, Pool
+from pagerag.systems.formats._records import Companion, Cursor, Record, layout_of, records
+from pagerag.units import Candidate, Pool
 
 __all__ = ["Ctxs", "EfficientRAG", "Ircot", "Recomp", "SelfRAG"]
 
 
 def candidate(unit: Cursor, name: str, score: float | None, text: str | None = None) -> Candidate:
     """Return a candidate from an object with ``text`` and maybe ``title``."""
-    title = unit.maybe("title")
-    return Candidate(
-        id=name,
-        text=unit.need("text", "paragraph_text", "content").text() if text is None else text,
-        title=(title.text().strip() or None) if title is not None else None,
-        score=score,
-    )
+    title = (unit.maybe_text("title") or "").strip() or None
+    body = unit.need("text", "paragraph_text", "content").text() if text is None else text
+    return Candidate(name, body, title=title, score=score)
 
 
 def named(units: Sequence[Cursor], *fields: str) -> list[str]:
@@ -60,35 +47,27 @@ class Ctxs(JsonFormat):
         """Return whether a record has what this format's records have."""
         return "ctxs" in first or "top_contexts" in first
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         units = row.need("ctxs", "top_contexts").items()
-        candidates = []
-        for one, name in zip(units, named(units, "id", "docid", "passage_id"), strict=True):
-            score = one.maybe("score")
-            candidates.append(candidate(one, name, None if score is None else score.number()))
-        question = row.need("question", "query").text()
-        return record.placed(Pool(question, tuple(candidates), origin=self.name))
+        names = named(units, "id", "docid", "passage_id")
+        candidates = tuple(
+            candidate(one, name, one.maybe_number("score")) for one, name in zip(units, names, strict=True)
+        )
+        return record.placed(Pool(row.need("question", "query").text(), candidates, origin=self.name))
 
 
 class Recomp(JsonFormat):
     """RECOMP's compressor output: each unit is a sentence, its score in a list beside."""
 
     name = "recomp"
+    needs: ClassVar = {"retrieved_docs": list}
     signs = ("query", "retrieved_docs", "compressor_scores")
     summary = "query + retrieved_docs [{text}] + compressor_scores: RECOMP"
     unit = "sentence"
     scores = ("compressor_scores", "contriever_scores", "dpr_scores", "bm25_scores")
     lists = ("retrieved_docs", *scores)
 
-    def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
-        return isinstance(first.get("retrieved_docs"), list)
-
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         units = row.need("retrieved_docs").items()
         listed = row.maybe(*self.scores)
         scores = [None] * len(units) if listed is None else [one.number() for one in listed.items()]
@@ -134,9 +113,7 @@ class SelfRAG(JsonFormat):
         accounts = [raw["pagerag"] for _, raw in parts if "pagerag" in raw]
         return {**joined, "pagerag": accounts} if accounts else joined
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         found = self._question.search(row.need("prompt").text())
         question = (found["q"] if found else row.need("prompt").text()).strip()
         result = row.need("result")
@@ -145,22 +122,16 @@ class SelfRAG(JsonFormat):
         )
         units = [result.need(key) for key in keys]
         texts = [one.need("ctx") for one in units]
+        own = [ctx.value.get("id") if isinstance(ctx.value, Mapping) else None for ctx in texts]
         names = unique_ids(
-            [
-                ctx.value["id"]
-                if isinstance(ctx.value, Mapping) and isinstance(ctx.value.get("id"), str)
-                else key
-                for ctx, key in zip(texts, keys, strict=True)
-            ]
+            [name if isinstance(name, str) else key for name, key in zip(own, keys, strict=True)]
         )
         candidates = []
         for key, name, one, ctx in zip(keys, names, units, texts, strict=True):
-            score = one.maybe("score")
-            number = None if score is None else score.number()
+            score = one.maybe_number("score")
+            plain = isinstance(ctx.value, str)
             candidates.append(
-                Candidate(name, ctx.text(), score=number)
-                if isinstance(ctx.value, str)
-                else candidate(ctx, name, number)
+                Candidate(name, ctx.value, score=score) if plain else candidate(ctx, name, score)
             )
             record.places[name] = key
         return Pool(question, best_first(candidates), origin=self.name)
@@ -188,9 +159,7 @@ class EfficientRAG(JsonFormat):
         """Return whether a record has what this format's records have."""
         return isinstance(first.get("0"), Mapping) and "docs" in first["0"]
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
-        row = record.cursor
+    def _read(self, row: Cursor, record: Record) -> Pool:
         useful, useless = list[Candidate](), list[Candidate]()
         for step in _steps(record.raw):
             units = row.need(step).need("docs").items()
@@ -200,11 +169,10 @@ class EfficientRAG(JsonFormat):
                 if name in record.places:
                     continue  # the loop does not remove what an earlier iteration found
                 record.places[name] = (step, place)
-                text, title = one.need("text").text(), one.maybe("title")
-                if title is not None and text.startswith(f"{title.text()}: "):
-                    text = text[len(title.text()) + 2 :]
-                label = one.maybe("label")
-                wanted = label is None or label.text() != "<TERMINATE>"
+                text, title = one.need("text").text(), one.maybe_text("title")
+                if title is not None:
+                    text = text.removeprefix(f"{title}: ")
+                wanted = one.maybe_text("label") != "<TERMINATE>"
                 (useful if wanted else useless).append(candidate(one, name, None, text))
         return Pool(row.need("query", "question").text(), (*useful, *useless), origin=self.name)
 
@@ -262,23 +230,20 @@ class Ircot(JsonFormat):
         """Return the one object again, with the records that were kept."""
         return {raw["question"]: raw["found"] for _, raw in parts}
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
-        """Return the record's pool, best first."""
+    def _read(self, row: Cursor, record: Record) -> Pool:
+        beside, where = record.beside, Cursor(row.value, record.file, None)  # the object has no lines
         questions = beside.load(self.companions[0], _questions) or {}
         paragraphs = beside.load(self.companions[1], _paragraphs) or {}
         name = record.raw["question"]
         if name not in questions:
-            where = beside.path(self.companions[0])
-            raise FormatError(
-                f"question {name!r} is not in {where}; name the file that holds it", file=record.file
-            )
+            held = beside.path(self.companions[0])
+            raise where.error(f"question {name!r} is not in {held}; name the file that holds it")
         candidates = []
         for one in dict.fromkeys(record.raw["found"]):
             if one not in paragraphs:
-                where = beside.path(self.companions[1])
-                raise FormatError(
-                    f"paragraph {one!r} of question {name!r} is not in {where}; log every response",
-                    file=record.file,
+                held = beside.path(self.companions[1])
+                raise where.error(
+                    f"paragraph {one!r} of question {name!r} is not in {held}; log every response"
                 )
             candidates.append(paragraphs[one])
             record.places[one] = one
@@ -290,21 +255,22 @@ class Ircot(JsonFormat):
 
 
 def _questions(path: Path) -> dict[str, str]:
-    layout, _ = layout_of(path)
-    rows = [Cursor(raw, path, line) for line, raw in records(path, layout)]
     return {
         row.need("question_id", "qid", "_id", "id").label(): row.need("question_text", "question").text()
-        for row in rows
+        for row in _rows(path)
     }
 
 
 def _paragraphs(path: Path) -> dict[str, Candidate]:
     found: dict[str, Candidate] = {}
-    layout, _ = layout_of(path)
-    rows = records(path, layout) if layout != "object" else iter([(1, read_json(path))])
-    for line, raw in rows:
-        for one in Cursor(raw, path, line).need("retrieval").items():
-            name, score = one.need("id").label(), one.maybe("score")
+    for row in _rows(path):
+        for one in row.need("retrieval").items():
+            name = one.need("id").label()
             # A paragraph found twice keeps the score of the query that found it first.
-            found.setdefault(name, candidate(one, name, None if score is None else score.number()))
+            found.setdefault(name, candidate(one, name, one.maybe_number("score")))
     return found
+
+
+def _rows(path: Path) -> Iterator[Cursor]:
+    layout, _ = layout_of(path)
+    return (Cursor(raw, path, line) for line, raw in records(path, layout))

@@ -50,7 +50,7 @@ class _Run(PoolFormat):
         """Return whether the file's first line names its columns."""
         return False
 
-    def records(self, path: Path, layout: Layout, beside: Beside) -> Iterator[Record]:
+    def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
         """Return the file's records, one question each."""
         beside.load(_QUERIES, _queries)
         # One pass over the run finds the passages it names, so that the collection's others are not kept.
@@ -61,13 +61,10 @@ class _Run(PoolFormat):
         for number, (question, rows) in enumerate(groups):
             lines = list(rows)
             if question in done:
-                raise FormatError(
-                    f"question {question!r} comes again; sort the run by question",
-                    file=path,
-                    line=lines[0][0],
-                )
+                said = f"question {question!r} comes again; sort the run by question"
+                raise FormatError(said, file=path, line=lines[0][0])
             done.add(question)
-            yield Record(path, self.name, layout, number, lines[0][0], lines)
+            yield Record(path, self.name, layout, number, lines[0][0], lines, beside, unit)
 
     def _rows(self, path: Path) -> Iterator[tuple[int, list[str]]]:
         question, passage, score, width = self.columns
@@ -87,31 +84,25 @@ class _Run(PoolFormat):
                 Cursor(row[score], path, line, "score").number()
                 yield line, row
 
-    def pool(self, record: Record, beside: Beside, unit: Mode) -> Pool:  # noqa: ARG002
+    def pool(self, record: Record) -> Pool:
         """Return the record's pool, best first."""
         question, passage, score, _ = self.columns
+        beside = record.beside
         name = record.raw[0][1][question]
         queries = beside.load(_QUERIES, _queries) or {}
         texts = beside.load(_COLLECTION, lambda file: _collection(file, set())) or {}  # loaded already
         if name not in queries:
-            raise FormatError(
-                f"question {name!r} is not in {beside.path(_QUERIES)}", file=record.file, line=record.line
-            )
+            raise record.cursor.error(f"question {name!r} is not in {beside.path(_QUERIES)}")
         candidates = []
         for line, row in record.raw:
-            if row[passage] in record.places:
-                raise FormatError(
-                    f"passage {row[passage]!r} comes twice for question {name!r}", file=record.file, line=line
-                )
-            if row[passage] not in texts:
-                raise FormatError(
-                    f"passage {row[passage]!r} is not in {beside.path(_COLLECTION)}",
-                    file=record.file,
-                    line=line,
-                )
-            text, title = texts[row[passage]]
-            candidates.append(Candidate(row[passage], text, title=title, score=float(row[score])))
-            record.places[row[passage]] = row
+            place, found = Cursor(row, record.file, line), row[passage]
+            if found in record.places:
+                raise place.error(f"passage {found!r} comes twice for question {name!r}")
+            if found not in texts:
+                raise place.error(f"passage {found!r} is not in {beside.path(_COLLECTION)}")
+            text, title = texts[found]
+            candidates.append(Candidate(found, text, title=title, score=float(row[score])))
+            record.places[found] = row
         candidates.sort(key=lambda c: -(c.score or 0.0))
         return Pool(queries[name], tuple(candidates), origin=self.name, metadata={"id": name})
 
@@ -204,13 +195,9 @@ def _pairs(path: Path) -> Iterator[tuple[str, str, str | None]]:
     if ".jsonl" in path.suffixes:
         for line, raw in records(path, "lines"):
             row = Cursor(raw, path, line)
-            title = row.maybe("title")
             text = row.need("text", "contents", "question", "question_text", "query").text()
-            yield (
-                row.need("_id", "id", "pid", "qid", "docid", "doc_id").label(),
-                text,
-                title.text() if title else None,
-            )
+            name = row.need("_id", "id", "pid", "qid", "docid", "doc_id").label()
+            yield name, text, row.maybe_text("title")
         return
     with open_text(path) as file:
         for number, content in enumerate(file, 1):
