@@ -133,7 +133,7 @@ def assert_replica_reads_what_was_written(both: str, standby: PostgresServer) ->
             corpus.upsert(document(number))
             assert {unit.source for unit in corpus.units()} >= {f"d{number}"}
         wait_for(lambda: standby.execute("SELECT live FROM pagerag.corpus", "team") == [(15,)])
-        with corpus._pinned() as now:
+        with corpus.snapshot() as now:
             assert now.rows("SELECT inet_server_port()") == [(standby.port,)]
         corpus.delete([f"d{number}" for number in range(5)])
 

@@ -248,7 +248,7 @@ def test_two_make_the_same_store_at_once(url: str, encoder: FakeEncoder, units: 
 def test_a_statement_has_a_time_out(store: engine.PostgresCorpus, url: str) -> None:
     with (
         engine.PostgresCorpus(f"{url}?timeout=0.05") as hasty,
-        hasty._pinned() as now,
+        hasty.snapshot() as now,
         pytest.raises(StoreError, match=r"longer than its time-out.*\?timeout=SECONDS"),
     ):
         now.rows("SELECT pg_sleep(5)")
@@ -282,7 +282,7 @@ def test_an_idle_connection_that_broke_is_replaced(
     assert store.search_text("film")
     postgres.execute(cut)
     assert store.upsert(units[:1]) == 1
-    with store._pinned() as now:
+    with store.snapshot() as now:
         before = now.rank_text("film", 5)
         postgres.execute(cut)
         assert now.rank_text("film", 5) == before  # the same version, on a new connection
@@ -342,7 +342,7 @@ def test_the_index_of_many_vectors_keeps_its_neighbours(
 def test_both_rankings_take_one_round_trip(
     store: engine.PostgresCorpus, encoder: FakeEncoder, tmp_path: Path
 ) -> None:
-    with store._pinned() as now, (tmp_path / "trace").open("w") as trace:
+    with store.snapshot() as now, (tmp_path / "trace").open("w") as trace:
         server = now._states[0].lent.connection.pgconn
         server.trace(trace.fileno())
         words, near = now.rank_both("film composer", encoder.encode_queries(["film composer"]), 20)

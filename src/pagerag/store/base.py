@@ -1,17 +1,18 @@
 """What every engine shares: searches in terms of a snapshot, and checks of what is written.
 
-An engine derives from ``CorpusBase`` and brings ``snapshot``, ``_by_id`` and the writes of
-``pagerag.protocols.Corpus``.
+An engine derives from ``CorpusBase`` and brings ``snapshot``, the ledger, and the writes ``_replace``,
+``_remove`` and ``_write_files``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,9 @@ from pagerag.protocols import Encoder, Snapshot
 from pagerag.store.recent import AnalysisCache
 from pagerag.text.keys import key_number, title_key
 from pagerag.text.terms import encoded_text
-from pagerag.units import Analysis, Candidate, FileRecord, Hit, Unit
+from pagerag.units import Analysis, Candidate, FileRecord, Hit, StoreStats, Unit
 
-__all__ = ["CorpusBase", "SnapshotBase", "check_points", "check_units", "files_by_type"]
+__all__ = ["CorpusBase", "SnapshotBase", "check_points"]
 
 
 class SnapshotBase(ABC):
@@ -44,6 +45,18 @@ class SnapshotBase(ABC):
         return self.rank_text(text, k), self.rank_vectors(vectors, k)
 
 
+class StoredUnits(Snapshot, Protocol):
+    """A snapshot that also gives units as they are stored."""
+
+    def by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+        ...
+
+    def every_unit(self) -> Iterator[Unit]:
+        """Yield all units with their vectors, in the order of writing."""
+        ...
+
+
 class CorpusBase(ABC):
     """Search, look up and fetch over ``snapshot``; see ``pagerag.protocols.Corpus`` for the contract."""
 
@@ -52,7 +65,10 @@ class CorpusBase(ABC):
     encoder_name: str
     dimension: int
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: Encoder | None, *, create: bool = False) -> None:
+        if create and encoder is None:
+            raise InputError("a new store needs an encoder: its name and dimension become part of it")
+        self.encoder = encoder
         self._analyses = AnalysisCache()
 
     @property
@@ -61,12 +77,24 @@ class CorpusBase(ABC):
         return None
 
     @abstractmethod
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
+    def snapshot(self) -> AbstractContextManager[StoredUnits]:
         """Pin the latest state for as long as the block runs."""
 
     @abstractmethod
-    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        """Return the stored units of those of these ids that are there."""
+    def ledger(self) -> Mapping[str, FileRecord]:
+        """Return the files that were taken in completely, by path, in order."""
+
+    @abstractmethod
+    def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
+        """Put checked units, which have vectors, in place of all units of ``sources``, in one commit."""
+
+    @abstractmethod
+    def _remove(self, sources: Sequence[str]) -> int:
+        """Remove the units of these sources in one commit; return how many units went."""
+
+    @abstractmethod
+    def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
+        """Strike the files ``gone`` from the ledger, then enter ``records``, in one commit."""
 
     @abstractmethod
     def close(self) -> None:
@@ -111,6 +139,15 @@ class CorpusBase(ABC):
                 raise InputError(f"the store {self.location} has no unit {name!r}")
         return [found[name].candidate() for name in ids]
 
+    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
+        with self.snapshot() as now:
+            return now.by_id(list(dict.fromkeys(ids)))
+
+    def units(self) -> Iterable[Unit]:
+        """Return every stored unit with its vector, from one state, in the order of writing."""
+        with self.snapshot() as now:
+            yield from now.every_unit()
+
     def analyses(self, candidates: Sequence[Candidate]) -> list[Analysis | None]:
         """Return the stored analysis of each candidate, None where there is none that fits its text.
 
@@ -135,12 +172,49 @@ class CorpusBase(ABC):
                 "index the documents again into a new folder"
             )
 
-    def _to_write(self, units: Sequence[Unit], sources: Iterable[str]) -> tuple[list[Unit], list[str]]:
-        """Return units that are checked and have vectors, and the sources whose units they replace."""
+    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
+        """Put ``units`` in place of all units of their sources, and of ``sources``; return how many."""
         replaced = list(dict.fromkeys([*(unit.source for unit in units), *sources]))
+        if replaced:
+            self._replace(self._ready(units), replaced)
+        return len(units)
+
+    def delete(self, sources: Iterable[str]) -> int:
+        """Remove the units of these sources; return how many units went."""
+        gone = list(dict.fromkeys(sources))
+        return self._remove(gone) if gone else 0
+
+    def acknowledge(self, records: Sequence[FileRecord]) -> None:
+        """Enter files in the ledger; their units must have been stored before."""
+        latest = {record.path: record for record in records}
+        if latest:
+            self._write_files(list(latest.values()), list(latest))
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Strike files from the ledger."""
+        gone = list(dict.fromkeys(paths))
+        if gone:
+            self._write_files((), gone)
+
+    def _stats(self, **counted: Any) -> StoreStats:
+        """Return the statistics, with what every engine takes from its identity and its ledger."""
+        files = self.ledger().values()
+        kinds = Counter(PurePath(record.path).suffix.lower() or "(none)" for record in files)
+        return StoreStats(
+            location=self.location,
+            encoder=self.encoder_name,
+            dimension=self.dimension,
+            files=len(files),
+            duplicates=sum(record.status == "duplicate" for record in files),
+            by_type=dict(sorted(kinds.items())),
+            **counted,
+        )
+
+    def _ready(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return units that are checked and have vectors."""
         ready = self._encoded(units)
-        check_units(ready, self.dimension)
-        return ready, replaced
+        _check_units(ready, self.dimension)
+        return ready
 
     def _encoded(self, units: Sequence[Unit]) -> list[Unit]:
         """Return the units, each with a vector."""
@@ -176,7 +250,7 @@ def check_points(vectors: NDArray[np.floating[Any]], dimension: int, encoder: st
     return np.asarray(points / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
-def check_units(units: Sequence[Unit], dimension: int) -> None:
+def _check_units(units: Sequence[Unit], dimension: int) -> None:
     """Refuse units that cannot be stored; the unit is named."""
     seen: set[str] = set()
     for unit in units:
@@ -210,12 +284,3 @@ def check_units(units: Sequence[Unit], dimension: int) -> None:
             )
         if not np.isfinite(vector).all():
             raise CandidateError(f"unit {unit.id!r} has a vector with NaN or infinity", item=unit.id)
-
-
-def files_by_type(files: Iterable[FileRecord]) -> dict[str, int]:
-    """Return how many files there are of each suffix, sorted."""
-    kinds: dict[str, int] = {}
-    for record in files:
-        kind = PurePath(record.path).suffix.lower() or "(none)"
-        kinds[kind] = kinds.get(kind, 0) + 1
-    return dict(sorted(kinds.items()))

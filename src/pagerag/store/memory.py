@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, StoreError
-from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, SnapshotBase, check_points, check_units, files_by_type
+from pagerag.protocols import Encoder
+from pagerag.store.base import CorpusBase, SnapshotBase, check_points
 from pagerag.store.bm25 import BM25
 from pagerag.store.ranking import best
 from pagerag.text.keys import name_numbers
@@ -42,18 +42,16 @@ class MemoryCorpus(CorpusBase):
     """
 
     def __init__(self, candidates: Sequence[Candidate] = (), encoder: Encoder | None = None) -> None:
-        super().__init__()
+        super().__init__(encoder)
         self.location = "memory"
-        self.encoder = encoder
         self.encoder_name = encoder.name if encoder is not None else ""
         self.dimension = encoder.dimension if encoder is not None else 0
         self._lock = threading.Lock()
         self._writer = threading.Lock()
         self._files: dict[str, FileRecord] = {}
         self._version = 0
-        held = self._vectored(candidates)
         self._held: dict[str, _Held] = {}
-        for place, candidate in enumerate(held):
+        for place, candidate in enumerate(self._vectored(candidates)):
             if candidate.id in self._held:
                 raise CandidateError(
                     f"two units have the id {candidate.id!r} (the second is number {place})",
@@ -89,23 +87,13 @@ class MemoryCorpus(CorpusBase):
         return tuple(held.candidate for held in self._held.values())
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[_State]:
         """Pin the latest state for as long as the block runs."""
         with self._lock:
             if self._state is None or self._state.version != self._version:
-                self._state = _State(
-                    self._version, tuple(self._held.values()), self.dimension, self.encoder_name
-                )
+                self._state = _State(self._version, self._held, self.dimension, self.encoder_name)
             state = self._state
         yield state
-
-    def units(self) -> list[Unit]:
-        """Return every stored unit with its vector, in the order of writing."""
-        return [held.unit for held in self._held.values()]
-
-    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        with self._lock:
-            return {name: self._held[name].unit for name in ids if name in self._held}
 
     def fetch(self, ids: Sequence[str]) -> list[Candidate]:
         """Return the units of these ids, in this order; an unknown id raises InputError."""
@@ -122,30 +110,27 @@ class MemoryCorpus(CorpusBase):
         finally:
             self._writer.release()
 
-    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
-        """Put ``units`` in place of all units of their sources, and of ``sources``; return how many."""
-        gone = {*(unit.source for unit in units), *sources}
-        if not gone:
-            return 0
-        ready = self._encoded(units) if self.encoder is not None else list(units)
-        check_units(ready, self.dimension) if self.encoder is not None else None
-        with self._lock:
-            kept = {name: held for name, held in self._held.items() if held.unit.source not in gone}
-            kept |= {unit.id: _Held(unit.candidate(), unit) for unit in ready}
-            self._held = kept
-            self._version += 1
-        return len(units)
+    def _ready(self, units: Sequence[Unit]) -> list[Unit]:
+        return super()._ready(units) if self.encoder is not None else list(units)
 
-    def delete(self, sources: Iterable[str]) -> int:
-        """Remove the units of these sources; return how many units went."""
-        gone = set(sources)
+    def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
         with self._lock:
-            kept = {name: held for name, held in self._held.items() if held.unit.source not in gone}
+            kept = self._without(sources)
+            self._held = kept | {unit.id: _Held(unit.candidate(), unit) for unit in units}
+            self._version += 1
+
+    def _remove(self, sources: Sequence[str]) -> int:
+        with self._lock:
+            kept = self._without(sources)
             count = len(self._held) - len(kept)
             if count:
                 self._held = kept
                 self._version += 1
         return count
+
+    def _without(self, sources: Sequence[str]) -> dict[str, _Held]:
+        gone = set(sources)
+        return {name: held for name, held in self._held.items() if held.unit.source not in gone}
 
     def documents(self) -> dict[str, StoredDocument]:
         """Return the documents that are stored, by source."""
@@ -159,16 +144,10 @@ class MemoryCorpus(CorpusBase):
         """Return the files that were taken in completely, by path, in order."""
         return dict(sorted(self._files.items()))
 
-    def acknowledge(self, records: Sequence[FileRecord]) -> None:
-        """Enter files in the ledger."""
+    def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
         with self._lock:
-            self._files |= {record.path: record for record in records}
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Strike files from the ledger."""
-        gone = set(paths)
-        with self._lock:
-            self._files = {path: record for path, record in self._files.items() if path not in gone}
+            kept = {path: record for path, record in self._files.items() if path not in set(gone)}
+            self._files = kept | {record.path: record for record in records}
 
     def optimize(self, *, final: bool = True) -> None:
         """Do nothing: the indexes are built when they are asked for."""
@@ -179,22 +158,15 @@ class MemoryCorpus(CorpusBase):
 
     def stats(self) -> StoreStats:
         """Return what the corpus holds."""
-        files = self.ledger()
-        return StoreStats(
-            location=self.location,
+        return self._stats(
             schema_version=0,
-            encoder=self.encoder_name,
-            dimension=self.dimension,
             units=len(self._held),
             documents=len(self.documents()),
-            files=len(files),
-            duplicates=sum(record.status == "duplicate" for record in files.values()),
             size_bytes=None,
             search="exact",
             unindexed=0,
             version=self._version,
             analysis_current=True,
-            by_type=files_by_type(files.values()),
         )
 
     def verify(self) -> list[str]:
@@ -210,9 +182,10 @@ class MemoryCorpus(CorpusBase):
 class _State(SnapshotBase):
     """One version of a corpus in memory; indexes are built when first asked for."""
 
-    def __init__(self, version: int, held: tuple[_Held, ...], dimension: int, encoder: str) -> None:
+    def __init__(self, version: int, held: dict[str, _Held], dimension: int, encoder: str) -> None:
         self.version = version
-        self._held, self._dimension, self._encoder = held, dimension, encoder
+        self._named, self._held = held, tuple(held.values())  # a write makes another mapping
+        self._dimension, self._encoder = dimension, encoder
         self._lock = threading.Lock()
         self._lexical: BM25 | None = None
         self._vectors: NDArray[np.float32] | None = None
@@ -264,6 +237,14 @@ class _State(SnapshotBase):
         for number, _, _, row in sorted(keys):
             names.setdefault(number, []).append(row)
         return names
+
+    def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+        return {name: self._named[name].unit for name in ids if name in self._named}
+
+    def every_unit(self) -> Iterator[Unit]:
+        """Yield all units, in the order of writing."""
+        return (held.unit for held in self._held)
 
     def units(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the units of these rows, without a score."""

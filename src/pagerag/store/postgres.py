@@ -13,21 +13,22 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
 
-from pagerag.errors import InputError, StoreError, StoreMismatchError
-from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, files_by_type
+from pagerag.errors import StoreError, StoreMismatchError
+from pagerag.protocols import Encoder
+from pagerag.store.base import CorpusBase
 from pagerag.store.postgres_database import Database, Lent
 from pagerag.store.postgres_schema import JOIN_RUNS, MIGRATIONS, SCHEMA_VERSION, migrated, stored_version
 from pagerag.store.postgres_snapshot import STATE, PostgresSnapshot, ShardState, at_once, escaped, unescaped
 from pagerag.store.postgres_write import ROWS_OF_SOURCES, Batch, build_index, next_version
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import id_number
+from pagerag.store.schema import FILE_COLUMNS, id_number
 from pagerag.text.keys import word_number
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
@@ -72,31 +73,25 @@ class PostgresCorpus(CorpusBase):
     """
 
     def __init__(self, location: str, encoder: Encoder | None = None, *, create: bool = False) -> None:
-        super().__init__()
+        super().__init__(encoder, create=create)
         self._databases = [Database(one) for one in addresses(location)]
         self.location = ",".join(one.shown for one in self._databases)
-        self.encoder = encoder
         self._kept = UnitCache()
         self._seen = [0] * len(self._databases)
         self._lock = threading.Lock()  # guards _seen
         several = len(self._databases) > 1
         self._executor = ThreadPoolExecutor(4 * len(self._databases)) if several else None
-        if create and encoder is None:
-            raise InputError("a new store needs an encoder: its name and dimension become part of it")
         try:
             if create and encoder is not None:
                 self._everywhere(lambda place, one: self._prepare(place, one, encoder))
             rows = self._everywhere(self._identified)
-        except BaseException:
-            self.close()
-            raise
-        self.encoder_name, self.dimension, self._analysis = str(rows[0][1]), int(rows[0][2]), int(rows[0][3])
-        if any(row[1:3] != rows[0][1:3] for row in rows):
-            self.close()
-            raise StoreMismatchError(f"the databases of {self.location} were made with different encoders")
-        try:
+            if any(row[1:3] != rows[0][1:3] for row in rows):
+                raise StoreMismatchError(
+                    f"the databases of {self.location} were made with different encoders"
+                )
+            _, self.encoder_name, self.dimension, self._analysis, *_ = rows[0]
             self._check_encoder()
-        except StoreMismatchError:
+        except BaseException:
             self.close()
             raise
 
@@ -127,18 +122,11 @@ class PostgresCorpus(CorpusBase):
             connection.execute(f"SET LOCAL search_path = {schema}, {where}")
             for step in MIGRATIONS:
                 connection.execute(step.replace("{dimension}", str(int(encoder.dimension))))
+            made_for = (SCHEMA_VERSION, encoder.name, encoder.dimension, ANALYSIS_VERSION)
             connection.execute(
                 "INSERT INTO corpus (schema, encoder, dimension, analysis, identity, shard, shards) "
                 "VALUES (%s, %s, %s, %s, %s, %s, %s)",
-                (
-                    SCHEMA_VERSION,
-                    encoder.name,
-                    encoder.dimension,
-                    ANALYSIS_VERSION,
-                    secrets.randbits(62),
-                    place,
-                    len(self._databases),
-                ),
+                (*made_for, secrets.randbits(62), place, len(self._databases)),
             )
 
         database.write("preparing", work)
@@ -182,13 +170,8 @@ class PostgresCorpus(CorpusBase):
     # -- reading
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[PostgresSnapshot]:
         """Pin the latest state for as long as the block runs."""
-        with self._pinned() as pinned:
-            yield pinned
-
-    @contextmanager
-    def _pinned(self) -> Iterator[PostgresSnapshot]:
         with ExitStack() as stack:
             lent = self._everywhere(lambda place, one: self._enter(stack, place, one))
             yield PostgresSnapshot(
@@ -209,21 +192,9 @@ class PostgresCorpus(CorpusBase):
             self._seen[place] = lent.row[0]
         return lent
 
-    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        wanted = list(dict.fromkeys(ids))
-        if not wanted:
-            return {}
-        with self._pinned() as now:
-            return now.by_id(wanted)
-
-    def units(self) -> Iterator[Unit]:
-        """Return every stored unit with its vector, from one state, in the order of writing."""
-        with self._pinned() as now:
-            yield from now.every_unit()
-
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement in every database."""
-        with self._pinned() as now:
+        with self.snapshot() as now:
             return now.rows(statement)
 
     def documents(self) -> dict[str, StoredDocument]:
@@ -236,13 +207,11 @@ class PostgresCorpus(CorpusBase):
 
     def ledger(self) -> dict[str, FileRecord]:
         """Return the files that were taken in completely, by path, in order."""
-        rows = self._rows("SELECT path, digest, status, documents, units, size, original FROM files")
-        records = [
-            FileRecord(
-                unescaped(path), digest, status, documents, units, size, original and unescaped(original)
-            )
-            for path, digest, status, documents, units, size, original in rows
-        ]
+        rows = self._rows(f"SELECT {FILE_COLUMNS} FROM files")  # noqa: S608
+        records: list[FileRecord] = []
+        for row in rows:
+            values: list[Any] = [unescaped(value) if isinstance(value, str) else value for value in row]
+            records.append(FileRecord(*values))
         return {record.path: record for record in sorted(records, key=lambda record: record.path)}
 
     # -- writing
@@ -261,40 +230,29 @@ class PostgresCorpus(CorpusBase):
             )
         yield
 
-    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
-        """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        ready, replaced = self._to_write(units, sources)
-        if not replaced:
-            return 0
-        ids = [id_number(unit.id) for unit in ready]
-        batches: list[Batch] = [
+    def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
+        ids = [id_number(unit.id) for unit in units]
+        batches = [
             Batch(
-                [unit for unit in ready if self._shard(unit.source) == place],
-                [source for source in replaced if self._shard(source) == place],
+                [unit for unit in units if self._shard(unit.source) == place],
+                [source for source in sources if self._shard(source) == place],
                 ids,
             )
             for place in range(len(self._databases))
         ]
 
         def write(place: int, database: Database) -> None:
-            version = database.write("writing to", batches[place].write)
-            self._saw(place, version)
+            self._saw(place, database.write("writing to", batches[place].write))
 
         self._everywhere(write)
-        return len(units)
 
     def _saw(self, place: int, version: int) -> None:
         with self._lock:
             self._seen[place] = max(self._seen[place], version)
 
-    def delete(self, sources: Iterable[str]) -> int:
-        """Remove the units of these sources; return how many units went."""
-        gone = list(dict.fromkeys(sources))
-        if not gone:
-            return 0
-
+    def _remove(self, sources: Sequence[str]) -> int:
         def write(place: int, database: Database) -> int:
-            mine = [escaped(source) for source in gone if self._shard(source) == place]
+            mine = [escaped(source) for source in sources if self._shard(source) == place]
 
             def work(connection: Any) -> tuple[int, int]:
                 there = connection.execute(ROWS_OF_SOURCES, (mine,)).fetchone() if mine else None
@@ -322,19 +280,10 @@ class PostgresCorpus(CorpusBase):
                 connection.execute("DELETE FROM files WHERE path = ANY (%s)", (paths,))
                 if mine:
                     connection.cursor().executemany(
-                        "INSERT INTO files (path, digest, status, documents, units, size, original) "
-                        "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                        f"INSERT INTO files ({FILE_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)",  # noqa: S608
                         [
-                            (
-                                escaped(r.path),
-                                r.digest,
-                                r.status,
-                                r.documents,
-                                r.units,
-                                r.size,
-                                None if r.original is None else escaped(r.original),
-                            )
-                            for r in mine
+                            [escaped(value) if isinstance(value, str) else value for value in astuple(record)]
+                            for record in mine
                         ],
                     )
                 return version
@@ -343,15 +292,6 @@ class PostgresCorpus(CorpusBase):
                 self._saw(place, database.write("writing to", work))
 
         self._everywhere(write)
-
-    def acknowledge(self, records: Sequence[FileRecord]) -> None:
-        """Enter files in the ledger; their units must have been stored before."""
-        latest = {record.path: record for record in records}
-        self._write_files(list(latest.values()), list(latest))
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Strike files from the ledger."""
-        self._write_files((), list(dict.fromkeys(paths)))
 
     def optimize(self, *, final: bool = True) -> None:
         """Join runs of postings; at the end of a run of indexing, build the HNSW index of a large corpus."""
@@ -374,7 +314,6 @@ class PostgresCorpus(CorpusBase):
 
     def stats(self) -> StoreStats:
         """Return what the corpus holds."""
-        files = self.ledger()
         rows = self._rows(
             "SELECT c.live, c.pending, c.version, (SELECT count(*) FROM documents), "
             "(SELECT sum(pg_total_relation_size(r.oid)) FROM pg_class r WHERE r.relkind = 'r' AND "
@@ -382,21 +321,15 @@ class PostgresCorpus(CorpusBase):
             "to_regclass('vectors_near') IS NOT NULL FROM corpus c"
         )
         live, pending, version, documents, size = (int(sum(row[n] for row in rows)) for n in range(5))
-        return StoreStats(
-            location=self.location,
+        return self._stats(
             schema_version=SCHEMA_VERSION,
-            encoder=self.encoder_name,
-            dimension=self.dimension,
             units=live,
             documents=documents,
-            files=len(files),
-            duplicates=sum(record.status == "duplicate" for record in files.values()),
             size_bytes=size,
             search="approximate" if any(row[5] for row in rows) else "exact",
             unindexed=pending,
             version=version,
             analysis_current=self._analysis == ANALYSIS_VERSION,
-            by_type=files_by_type(files.values()),
         )
 
     def verify(self) -> list[str]:

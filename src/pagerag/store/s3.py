@@ -17,7 +17,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -25,13 +25,14 @@ from pathlib import Path
 
 from pagerag._files import sha256_file
 from pagerag._folders import cache_folder
-from pagerag.errors import InputError, StoreError
-from pagerag.protocols import Encoder, Snapshot
+from pagerag.errors import StoreError
+from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
 from pagerag.store.s3_bucket import Bucket, Lost, Missing
 from pagerag.store.s3_manifest import MANIFEST, Entry, Manifest, Write
 from pagerag.store.s3_replica import Replica, waiting_lock
 from pagerag.store.sqlite import FILE_NAME
+from pagerag.store.sqlite_snapshot import SqliteSnapshot
 from pagerag.units import FileRecord, StoredDocument, StoreStats, Unit
 
 __all__ = ["S3Corpus", "exists"]
@@ -72,17 +73,14 @@ class S3Corpus(CorpusBase):
         cache: Path | None = None,
         fresh_seconds: float = FRESH_SECONDS,
     ) -> None:
-        super().__init__()
+        super().__init__(encoder, create=create)
         self._bucket = Bucket(location)
         self.location = self._bucket.location
-        self.encoder = encoder
         self._fresh, self._looked = fresh_seconds, float("-inf")
         self._lock = threading.RLock()  # guards all below
         self._tag: str | None = None
         self._replica: Replica | None = None
         self._closed = False
-        if create and encoder is None:
-            raise InputError("a new store needs an encoder: its name and dimension become part of it")
         self._manifest = self._opened(create)
         self.encoder_name, self.dimension = self._manifest.encoder, self._manifest.dimension
         self._check_encoder()
@@ -198,23 +196,12 @@ class S3Corpus(CorpusBase):
     # -- reading
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
         """Pin the latest version for as long as the block runs."""
         with ExitStack() as stack:
             with self._lock:  # until it is pinned, nobody may exchange the replica
                 now = stack.enter_context(self._latest().snapshot())
             yield now
-
-    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        with self._lock:
-            return self._latest().by_id(ids)
-
-    def units(self) -> Iterator[Unit]:
-        """Return every stored unit with its vector, from one state, in the order of writing."""
-        with ExitStack() as stack:
-            with self._lock:
-                now = stack.enter_context(self._latest().pinned())
-            yield from now.every_unit()
 
     def documents(self) -> dict[str, StoredDocument]:
         """Return the documents that are stored, by source."""
@@ -255,32 +242,15 @@ class S3Corpus(CorpusBase):
         """Write; others may write at the same time, and nobody's writes are lost."""
         yield
 
-    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
-        """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        ready, replaced = self._to_write(units, sources)
-        if not replaced:
-            return 0
-        self._commit(Write(units=tuple(ready), sources=tuple(replaced)))
-        return len(units)
+    def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
+        self._commit(Write(units=tuple(units), sources=tuple(sources)))
 
-    def delete(self, sources: Iterable[str]) -> int:
-        """Remove the units of these sources; return how many units went."""
-        gone = tuple(dict.fromkeys(sources))
-        if not gone:
-            return 0
-        with self._lock:
-            return self._commit(Write(deleted=gone), lambda replica: replica.count_units(gone))
+    def _remove(self, sources: Sequence[str]) -> int:
+        return self._commit(Write(deleted=tuple(sources)), lambda replica: replica.count_units(sources))
 
-    def acknowledge(self, records: Sequence[FileRecord]) -> None:
-        """Enter files in the ledger; their units must have been stored before."""
-        if records:
-            self._commit(Write(records=tuple(records)))
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Strike files from the ledger."""
-        gone = tuple(paths)
-        if gone:
-            self._commit(Write(forgotten=gone))
+    def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
+        entered = Write(records=tuple(records)) if records else Write(forgotten=tuple(gone))
+        self._commit(entered)  # a record takes the place of an older one by itself
 
     def _commit(self, write: Write, count: Callable[[Replica], int] = lambda _: 0) -> int:
         """Append a write to the log; it is acknowledged when this returns.

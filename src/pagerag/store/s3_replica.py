@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pagerag.store.s3_manifest import Manifest, Write
 from pagerag.store.sqlite import SqliteCorpus
-from pagerag.store.sqlite_snapshot import SqliteSnapshot
-from pagerag.units import Unit
 
 __all__ = ["Replica", "waiting_lock"]
 
@@ -64,14 +62,6 @@ class Replica(SqliteCorpus):
         with self._connection() as connection:
             rows = [connection.execute(query, (source,)).fetchone() for source in sources]
         return sum(row[0] for row in rows if row is not None)
-
-    def pinned(self) -> AbstractContextManager[SqliteSnapshot]:
-        """Pin the latest version."""
-        return self._pinned()
-
-    def by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        """Return the stored units of those of these ids that are there."""
-        return self._by_id(ids)
 
     def copy(self, file: Path) -> None:
         """Write a copy of one state to a new file."""

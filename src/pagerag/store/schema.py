@@ -29,9 +29,18 @@ from typing import Any
 
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.text.keys import key_number
-from pagerag.units import ANALYSIS_VERSION, Unit
+from pagerag.units import ANALYSIS_VERSION, FileRecord, Unit
 
-__all__ = ["APPLICATION", "SCHEMA_VERSION", "TABLES", "Identity", "id_number", "pack_unit", "unpack_unit"]
+__all__ = [
+    "APPLICATION",
+    "FILE_COLUMNS",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Identity",
+    "id_number",
+    "pack_unit",
+    "unpack_unit",
+]
 
 SCHEMA_VERSION = 4
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
@@ -63,6 +72,9 @@ CREATE TABLE files (
     path TEXT PRIMARY KEY, digest TEXT NOT NULL, status TEXT NOT NULL, documents INTEGER NOT NULL,
     units INTEGER NOT NULL, size INTEGER NOT NULL, original TEXT) WITHOUT ROWID;
 """
+
+FILE_COLUMNS = ", ".join(field.name for field in dataclasses.fields(FileRecord))
+"""The ledger's columns, in SQLite and in PostgreSQL."""
 
 _ELSEWHERE = ("source", "path", "digest", "text", "analysis", "vector")
 _DETAIL = tuple(field.name for field in dataclasses.fields(Unit) if field.name not in _ELSEWHERE)

@@ -15,17 +15,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import astuple
 from pathlib import Path
 
-from pagerag.errors import InputError, StoreError, StoreMismatchError
-from pagerag.protocols import Encoder, Snapshot
-from pagerag.store.base import CorpusBase, files_by_type
+from pagerag.errors import StoreError, StoreMismatchError
+from pagerag.protocols import Encoder
+from pagerag.store.base import CorpusBase
 from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import APPLICATION, SCHEMA_VERSION, TABLES, Identity, id_number, pack_unit
+from pagerag.store.schema import APPLICATION, FILE_COLUMNS, SCHEMA_VERSION, TABLES, Identity, pack_unit
 from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State
 from pagerag.store.sqlite_verify import problems_of
 from pagerag.store.sqlite_write import (
@@ -69,10 +70,9 @@ class SqliteCorpus(CorpusBase):
         create: bool = False,
         exact_below: int = EXACT_BELOW,
     ) -> None:
-        super().__init__()
+        super().__init__(encoder, create=create)
         self._folder = Path(folder)
         self.location = str(folder)
-        self.encoder = encoder
         self._exact_below = exact_below
         self._file = self._folder / FILE_NAME
         self._kept = UnitCache()
@@ -81,8 +81,6 @@ class SqliteCorpus(CorpusBase):
         self._write_lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
-        if create and encoder is None:
-            raise InputError("a new store needs an encoder: its name and dimension become part of it")
         with explained("opening", self.location):
             self._check_place(create)
             if create and encoder is not None:
@@ -181,22 +179,16 @@ class SqliteCorpus(CorpusBase):
     # -- reading
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
         """Pin the latest version for as long as the block runs."""
-        with self._pinned() as pinned:
-            yield pinned
-
-    @contextmanager
-    def _pinned(self) -> Iterator[SqliteSnapshot]:
         with self._connection() as connection:
             with reading(self.location):
                 connection.execute("BEGIN")
                 version = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0]
             try:
-                state = self._state_of(connection, version)
                 yield SqliteSnapshot(
                     connection,
-                    state,
+                    self._state_of(connection, version),
                     self.identity,
                     location=self.location,
                     kept=self._kept,
@@ -219,18 +211,6 @@ class SqliteCorpus(CorpusBase):
                 self._state = state
         return state
 
-    def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
-        wanted = list(dict.fromkeys(ids))
-        if not wanted:
-            return {}
-        with self._pinned() as now:
-            return now.by_id(wanted, [id_number(name) for name in wanted])
-
-    def units(self) -> Iterator[Unit]:
-        """Return every stored unit with its vector, from one state, in the order of writing."""
-        with self._pinned() as now:
-            yield from now.every_unit()
-
     def documents(self) -> dict[str, StoredDocument]:
         """Return the documents that are stored, by source."""
         with reading(self.location), self._connection() as connection:
@@ -239,9 +219,8 @@ class SqliteCorpus(CorpusBase):
 
     def ledger(self) -> dict[str, FileRecord]:
         """Return the files that were taken in completely, by path, in order."""
-        columns = "path, digest, status, documents, units, size, original"
         with reading(self.location), self._connection() as connection:
-            rows = connection.execute(f"SELECT {columns} FROM files ORDER BY path").fetchall()  # noqa: S608
+            rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM files ORDER BY path").fetchall()  # noqa: S608
         return {row[0]: FileRecord(*row) for row in rows}
 
     # -- writing
@@ -270,52 +249,31 @@ class SqliteCorpus(CorpusBase):
                     connection.execute("ROLLBACK")
                 raise
 
-    def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
-        """Put ``units`` in place of all units of their sources, and of ``sources``, in one commit."""
-        ready, replaced = self._to_write(units, sources)
-        if not replaced:
-            return 0
-        packed = [pack_unit(unit) for unit in ready]
+    def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
+        packed = [pack_unit(unit) for unit in units]
         with self._transaction("writing to") as connection:
             version = next_version(connection)
-            gone = rows_of(connection, replaced) + rows_of_ids(connection, ready)
+            gone = rows_of(connection, sources) + rows_of_ids(connection, units)
             remove(connection, gone, version)
-            connection.executemany(
-                "DELETE FROM documents WHERE source = ?", [(source,) for source in replaced]
-            )
-            if ready:
-                insert(connection, ready, packed, version)
-        return len(units)
+            _strike(connection, "documents", "source", sources)
+            if units:
+                insert(connection, units, packed, version)
 
-    def delete(self, sources: Iterable[str]) -> int:
-        """Remove the units of these sources; return how many units went."""
-        gone = list(dict.fromkeys(sources))
-        if not gone:
-            return 0
+    def _remove(self, sources: Sequence[str]) -> int:
         with self._transaction("deleting from") as connection:
-            rows = rows_of(connection, gone)
+            rows = rows_of(connection, sources)
             if rows:
                 remove(connection, rows, next_version(connection))
-            connection.executemany("DELETE FROM documents WHERE source = ?", [(source,) for source in gone])
+            _strike(connection, "documents", "source", sources)
         return len(rows)
 
-    def acknowledge(self, records: Sequence[FileRecord]) -> None:
-        """Enter files in the ledger; their units must have been stored before."""
-        if not records:
-            return
+    def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
         with self._transaction("writing to") as connection:
+            _strike(connection, "files", "path", gone)
             connection.executemany(
-                "INSERT OR REPLACE INTO files (path, digest, status, documents, units, size, original) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(r.path, r.digest, r.status, r.documents, r.units, r.size, r.original) for r in records],
+                f"INSERT INTO files ({FILE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                [astuple(record) for record in records],
             )
-
-    def forget(self, paths: Iterable[str]) -> None:
-        """Strike files from the ledger."""
-        gone = [(path,) for path in paths]
-        if gone:
-            with self._transaction("writing to") as connection:
-                connection.executemany("DELETE FROM files WHERE path = ?", gone)
 
     def optimize(self, *, final: bool = True) -> None:
         """Join the segments of postings, clear away what deleted units left, and give back free space.
@@ -344,25 +302,18 @@ class SqliteCorpus(CorpusBase):
 
     def stats(self) -> StoreStats:
         """Return what the store holds."""
-        files = self.ledger()
         with reading(self.location), self._connection() as connection:
             numbers = {name: meta(connection, name) for name in ("live", "pending", "version", "next_row")}
             documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
-        return StoreStats(
-            location=self.location,
+        return self._stats(
             schema_version=SCHEMA_VERSION,
-            encoder=self.encoder_name,
-            dimension=self.dimension,
             units=numbers["live"],
             documents=int(documents),
-            files=len(files),
-            duplicates=sum(record.status == "duplicate" for record in files.values()),
             size_bytes=sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*")),
             search="exact" if numbers["next_row"] < self._exact_below else "approximate",
             unindexed=numbers["pending"],
             version=numbers["version"],
             analysis_current=self.identity.analysis == ANALYSIS_VERSION,
-            by_type=files_by_type(files.values()),
         )
 
     def verify(self) -> list[str]:
@@ -376,3 +327,8 @@ class SqliteCorpus(CorpusBase):
             idle, self._idle, self._state, self._closed = self._idle, [], None, True
         for connection in idle:
             connection.close()
+
+
+def _strike(connection: sqlite3.Connection, table: str, column: str, names: Sequence[str]) -> None:
+    """Delete the rows of these names."""
+    connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(name,) for name in names])  # noqa: S608

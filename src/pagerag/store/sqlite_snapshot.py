@@ -17,7 +17,7 @@ from pagerag.store.base import SnapshotBase, check_points
 from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
 from pagerag.store.problems import reading
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import Identity, unpack_unit
+from pagerag.store.schema import Identity, id_number, unpack_unit
 from pagerag.store.vectors import SIGN_BYTES, VectorIndex
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
@@ -27,10 +27,11 @@ __all__ = ["SqliteSnapshot", "State", "read_postings", "split_postings"]
 EXACT_BELOW = 20_000
 """From this many rows on, dense search looks at signs first; below, every vector is compared."""
 
-_AT_ONCE = 400  # half the parameters of one statement; SQLite allows 999 of old
+_AT_ONCE = 400  # units in memory while all are read
 
 _UNITS = (
     "SELECT u.row, u.body, d.source, d.path, d.digest FROM units u JOIN documents d ON d.number = u.document "
+    "WHERE {column} IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -196,11 +197,7 @@ class SqliteSnapshot(SnapshotBase):
         units = self._kept.get(self._state.epoch, rows)
         missing = list(dict.fromkeys(row for row in rows if row not in units))
         if missing:
-            fresh: dict[int, Unit] = {}
-            for start in range(0, len(missing), _AT_ONCE):
-                some = missing[start : start + _AT_ONCE]
-                marks = ",".join("?" * len(some))
-                fresh |= self._read_where(f"WHERE u.row IN ({marks})", some)
+            fresh = self._read_where("u.row", missing)
             if len(fresh) < len(missing):
                 gone = next(row for row in missing if row not in fresh)
                 with reading(self._location):
@@ -214,22 +211,21 @@ class SqliteSnapshot(SnapshotBase):
         rows = np.flatnonzero(self._state.alive).tolist()
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
-            found = self._read_where(f"WHERE u.row IN ({','.join('?' * len(some))})", some)
+            found = self._read_where("u.row", some)
             yield from (found[row] for row in some if row in found)
 
-    def by_id(self, ids: Sequence[str], numbers: Sequence[int]) -> dict[str, Unit]:
-        """Return the stored units of those of these ids that are there; ``numbers`` are the ids' numbers."""
-        wanted, found = set(ids), dict[str, Unit]()
-        for start in range(0, len(numbers), _AT_ONCE):
-            some = numbers[start : start + _AT_ONCE]
-            units = self._read_where(f"WHERE u.id_number IN ({','.join('?' * len(some))})", some)
-            found |= {unit.id: unit for unit in units.values() if unit.id in wanted}
-        return found
+    def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
+        """Return the stored units of those of these ids that are there."""
+        wanted = set(ids)
+        units = self._read_where("u.id_number", [id_number(name) for name in wanted])
+        return {unit.id: unit for unit in units.values() if unit.id in wanted}
 
-    def _read_where(self, condition: str, values: Sequence[int]) -> dict[int, Unit]:
+    def _read_where(self, column: str, values: Sequence[int]) -> dict[int, Unit]:
+        """Return the units with one of these values in a column, by row."""
         units: dict[int, Unit] = {}
+        query = _UNITS.format(column=column)
         with reading(self._location):
-            for row, body, source, path, digest in self._connection.execute(_UNITS + condition, values):
+            for row, body, source, path, digest in self._connection.execute(query, (json.dumps(values),)):
                 try:
                     units[row] = unpack_unit(body, source, path, digest)
                 except ValueError as broken:
@@ -264,18 +260,16 @@ def read_postings(
 ) -> dict[int, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
     """Return the rows and counts of each of these terms that is there; ``size`` is the number of rows."""
     segments: dict[int, list[tuple[NDArray[np.uint32], NDArray[np.uint8]]]] = {}
-    for start in range(0, len(terms), _AT_ONCE):
-        some = terms[start : start + _AT_ONCE]
-        marks = ",".join("?" * len(some))
-        for term, _, data in connection.execute(
-            f"SELECT term, -1 AS segment, data FROM postings WHERE term IN ({marks}) "  # noqa: S608
-            f"UNION ALL SELECT term, segment, data FROM fresh WHERE term IN ({marks}) ORDER BY 1, 2",
-            [*some, *some],
-        ):
-            part = split_postings(data)
-            if len(part[0]) and part[0][-1] >= size:
-                raise ValueError("its postings name units that are not there")
-            segments.setdefault(term, []).append(part)
+    for term, _, data in connection.execute(
+        "SELECT term, -1 AS segment, data FROM postings WHERE term IN (SELECT value FROM json_each(?1)) "
+        "UNION ALL "
+        "SELECT term, segment, data FROM fresh WHERE term IN (SELECT value FROM json_each(?1)) ORDER BY 1, 2",
+        (json.dumps(terms),),
+    ):
+        part = split_postings(data)
+        if len(part[0]) and part[0][-1] >= size:
+            raise ValueError("its postings name units that are not there")
+        segments.setdefault(term, []).append(part)
     return {
         term: parts[0]
         if len(parts) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections import Counter
@@ -34,21 +35,16 @@ __all__ = [
     "set_meta",
 ]
 
-_AT_ONCE = 500
-
 
 def rows_of_ids(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[int]:
     """Return the rows of stored units that have the id of one of these under another source."""
-    mine = {id_number(unit.id): unit for unit in units}
-    numbers = list(mine)
-    found: list[int] = []
-    for start in range(0, len(numbers), _AT_ONCE):
-        some = numbers[start : start + _AT_ONCE]
-        query = f"SELECT row, document FROM units WHERE id_number IN ({','.join('?' * len(some))})"  # noqa: S608
-        for row, document in connection.execute(query, some).fetchall():
-            found.append(row)
-            connection.execute("UPDATE documents SET units = units - 1 WHERE number = ?", (document,))
-    return found
+    query = "SELECT row, document FROM units WHERE id_number IN (SELECT value FROM json_each(?))"
+    numbers = json.dumps([id_number(unit.id) for unit in units])
+    found = connection.execute(query, (numbers,)).fetchall()
+    connection.executemany(
+        "UPDATE documents SET units = units - 1 WHERE number = ?", [(document,) for _, document in found]
+    )
+    return [row for row, _ in found]
 
 
 def insert(
@@ -109,12 +105,8 @@ def next_version(connection: sqlite3.Connection) -> int:
 
 def rows_of(connection: sqlite3.Connection, sources: Sequence[str]) -> list[int]:
     """Return the rows of the units of these sources."""
-    rows: list[int] = []
-    query = "SELECT u.row FROM units u JOIN documents d ON d.number = u.document WHERE d.source IN "
-    for start in range(0, len(sources), _AT_ONCE):
-        some = sources[start : start + _AT_ONCE]
-        rows += [row for (row,) in connection.execute(f"{query} ({','.join('?' * len(some))})", some)]
-    return rows
+    query = "SELECT u.row FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ?"
+    return [row for source in sources for (row,) in connection.execute(query, (source,))]
 
 
 def remove(connection: sqlite3.Connection, rows: Sequence[int], version: int) -> None:
