@@ -11,8 +11,6 @@ from typing import Any
 from pagerag._secrets import Secret
 from pagerag.errors import SettingsError
 
-__all__ = ["convert"]
-
 
 def convert(name: str, value: Any, item: Any, place: str) -> Any:
     """Return ``value`` in the type of the setting ``name``, within its bounds.

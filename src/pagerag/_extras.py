@@ -7,8 +7,6 @@ from typing import Any
 
 from pagerag.errors import MissingExtraError
 
-__all__ = ["need"]
-
 
 def need(module: str, package: str, extra: str, purpose: str = "") -> Any:
     """Import ``module``, or raise an error that names the extra that brings ``package``."""

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["replacing", "sha256_file", "sync_folder", "write_atomic"]
-
 
 def write_atomic(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write ``content`` so that a reader, or a crash at any moment, sees the old file or the new one."""

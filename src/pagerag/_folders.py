@@ -9,8 +9,6 @@ from pathlib import Path
 from pagerag._extras import need
 from pagerag.errors import StoreError
 
-__all__ = ["cache_folder", "config_file", "state_folder"]
-
 
 def config_file() -> Path | None:
     """Return where the user's settings file lies, whether or not there is one.

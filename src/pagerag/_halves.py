@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["widened"]
-
 _KEPT = np.int32(-0x70000001)  # all bits but the three between the sign and a float16's exponent
 _BIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
 

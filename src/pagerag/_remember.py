@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Recent", "Remembered", "remember"]
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 

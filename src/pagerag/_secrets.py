@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-__all__ = ["STARS", "Secret", "redact", "shown_url", "url_secrets"]
-
 STARS = "***"
 """What is printed in place of a secret."""
 

@@ -15,8 +15,6 @@ from pagerag._files import write_atomic
 from pagerag._folders import config_file, state_folder
 from pagerag.errors import SettingsError
 
-__all__ = ["is_trusted", "trust", "untrust"]
-
 _FILE = "trusted.json"
 
 

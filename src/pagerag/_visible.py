@@ -6,8 +6,6 @@ import re
 import unicodedata
 from functools import cache
 
-__all__ = ["composed", "short_runs", "visible", "well_formed"]
-
 # Format characters (category Cf) go as a class; these are invisible and filed elsewhere.
 _INVISIBLE = frozenset(
     [

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from pagerag._remember import remember
 from pagerag.units import Candidate
 
-__all__ = ["SECTION_MARK", "Located", "Place", "Run", "SourceMap", "place_of"]
-
 SECTION_MARK = " › "
 """Stands between the headings of a section path."""
 

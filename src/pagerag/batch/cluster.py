@@ -20,8 +20,6 @@ from pagerag._extras import need
 from pagerag.errors import InputError, PageRAGError, WorkerLostError
 from pagerag.units import ANALYSIS_VERSION
 
-__all__ = ["Cluster"]
-
 Result = TypeVar("Result")
 
 _TRIES = 4

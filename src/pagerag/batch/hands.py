@@ -13,8 +13,6 @@ from pagerag.batch.journal import Journal
 from pagerag.batch.processes import Processes
 from pagerag.errors import InputError
 
-__all__ = ["ENGINES", "Hands", "in_order", "open_hands"]
-
 ENGINES = ("local", "ray")
 Result = TypeVar("Result")
 Item = TypeVar("Item")

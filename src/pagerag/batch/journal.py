@@ -18,8 +18,6 @@ from typing import Any
 from pagerag._files import write_atomic
 from pagerag.errors import InputError
 
-__all__ = ["Journal", "OtherWorkError"]
-
 _IDENTITY = "run.json"
 _CHUNKS = "chunks"
 

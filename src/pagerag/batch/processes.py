@@ -13,8 +13,6 @@ from typing import Any, Self, TypeVar
 
 from pagerag.errors import InputError, WorkerLostError
 
-__all__ = ["Processes"]
-
 Result = TypeVar("Result")
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")

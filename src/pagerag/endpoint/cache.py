@@ -13,8 +13,6 @@ from typing import Any
 
 from pagerag.errors import EndpointError
 
-__all__ = ["ResponseCache", "cache_key"]
-
 _SCHEMA = 1
 
 

@@ -28,8 +28,6 @@ from pagerag.endpoint.retry import RETRIED_STATUS, RetryPolicy, TransientError, 
 from pagerag.errors import EndpointError, EndpointTimeoutError, SettingsError
 from pagerag.settings import ChatSettings
 
-__all__ = ["Attempts", "Endpoint"]
-
 T = TypeVar("T")
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

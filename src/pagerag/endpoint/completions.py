@@ -15,8 +15,6 @@ from pagerag.endpoint.retry import TransientError
 from pagerag.errors import EndpointError, SettingsError
 from pagerag.settings import ChatSettings
 
-__all__ = ["Completion", "Emit", "chat_request", "complete", "parse_completion"]
-
 Emit = Callable[[str], None]
 """What is called with each new piece of a streamed reply."""
 

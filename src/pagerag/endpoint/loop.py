@@ -16,8 +16,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-__all__ = ["LoopThread"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from pagerag._visible import visible, well_formed
 from pagerag.endpoint.retry import TransientError
 from pagerag.errors import EndpointError
 
-__all__ = ["LARGEST_REPLY", "HttpReply", "count_of", "decode_json", "excerpt", "text_of"]
-
 LARGEST_REPLY = 16 * 1024 * 1024
 """Bytes of a reply after decompression, unless a caller allows more."""
 _LONGEST_NUMBER = 18

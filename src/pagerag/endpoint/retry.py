@@ -10,8 +10,6 @@ from email.utils import parsedate_to_datetime
 
 from pagerag.errors import SettingsError
 
-__all__ = ["RETRIED_STATUS", "RetryPolicy", "TransientError", "retry_after"]
-
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """HTTP states that may pass by themselves. Everything else of 400 and above will not."""
 

@@ -33,8 +33,6 @@ from pagerag.text.names import NameReading, numbered_names
 from pagerag.text.passage_reading import PassageCache, PassageReading
 from pagerag.units import Candidate, Hit, Pool
 
-__all__ = ["AdaptiveRetriever", "Frontier", "Limits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

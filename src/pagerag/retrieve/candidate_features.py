@@ -24,8 +24,6 @@ from pagerag.text.passage_reading import PassageReading
 from pagerag.text.questions import read_question
 from pagerag.text.terms import terms
 
-__all__ = ["DIRECT", "LINK", "FeatureTable", "QuestionReading"]
-
 DIRECT = (
     "fused", "dense", "dense_gap", "lexical", "lexical_share", "title_named", "title_kind", "title_words",
     "title_share", "title_inside", "covered", "covered_rest", "cues_shared", "names_shared", "length",

@@ -10,8 +10,6 @@ from pagerag.protocols import Corpus, Encoder, Snapshot
 from pagerag.retrieve.fusion import fuse_hits
 from pagerag.units import Pool
 
-__all__ = ["CorpusRetriever", "SearchMode"]
-
 SearchMode = Literal["hybrid", "dense", "lexical"]
 
 FUSION_DEPTH = 100

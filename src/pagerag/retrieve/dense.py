@@ -14,8 +14,6 @@ from pagerag.store.ranking import best
 from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
-__all__ = ["DenseRetriever"]
-
 
 class DenseRetriever:
     """Nearest units to the question, over a list of units, whose text is read as ``title. text``.

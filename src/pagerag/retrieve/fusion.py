@@ -7,9 +7,6 @@ from typing import TypeVar
 
 from pagerag.units import Hit
 
-__all__ = ["fuse_hits", "reciprocal_rank_fusion"]
-
-
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -10,8 +10,6 @@ from pagerag.protocols import Retriever
 from pagerag.retrieve.fusion import reciprocal_rank_fusion
 from pagerag.units import Candidate, Pool, Relation
 
-__all__ = ["HybridRetriever"]
-
 
 class HybridRetriever:
     """Any retrievers over the same units, fused: a unit's score is Σ weight / (constant + rank).

@@ -28,8 +28,6 @@ from pagerag.store.ranking import best
 from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
-__all__ = ["LateInteractionRetriever", "PyLateEncoder", "TokenEncoder", "max_sim", "token_encoder"]
-
 COLBERT_V2 = "colbert-ir/colbertv2.0"
 _BLOCK = 1 << 16  # passage tokens compared at a time
 

@@ -23,8 +23,6 @@ from pagerag.serve.service import Service
 from pagerag.serve.telemetry import Telemetry
 from pagerag.settings import Settings
 
-__all__ = ["App", "create_app"]
-
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", "testserver"))
 
 

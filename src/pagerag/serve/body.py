@@ -12,8 +12,6 @@ from starlette.requests import ClientDisconnect, Request
 from pagerag.serve.gate import ClientGoneError
 from pagerag.serve.problems import Problem, Refused, Unusable
 
-__all__ = ["decoded", "read_bytes", "read_model", "watch"]
-
 M = TypeVar("M", bound=BaseModel)
 
 

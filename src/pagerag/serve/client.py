@@ -13,8 +13,6 @@ from pagerag.errors import CandidateError, EndpointError, InputError, PageRAGErr
 from pagerag.serve.dialects import Ranked
 from pagerag.units import Candidate, Mode, State
 
-__all__ = ["Asked", "AsyncClient", "Cited", "Client", "Promoted", "Ranked", "Streamed"]
-
 Texts = Sequence[str | Mapping[str, Any] | Candidate]
 Strategy = Literal["learned", "formula"]
 T = TypeVar("T")

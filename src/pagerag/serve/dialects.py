@@ -10,8 +10,6 @@ from typing import Any, Literal
 from pagerag.serve.documents import RequestDocument, read_document, read_text
 from pagerag.serve.problems import Refused, Unusable
 
-__all__ = ["Dialect", "Ranked", "RequestLimits", "RerankRequest", "answer", "read_request"]
-
 Dialect = Literal["cohere", "infinity", "tei", "nim", "dashscope", "voyage"]
 """``cohere`` is also what Jina, vLLM, Xinference, LiteLLM and most others speak."""
 

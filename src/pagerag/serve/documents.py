@@ -9,8 +9,6 @@ from typing import Any
 
 from pagerag.serve.problems import Unusable
 
-__all__ = ["RequestDocument", "read_document", "read_text"]
-
 _TITLE_KEYS = ("title", "document_title", "doc_title", "page_title", "headline", "name")
 _SOURCE_KEYS = ("source", "file_path", "file_name", "filename", "url", "path", "doc_id", "document_id")
 _OTHER_KEYS = (

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from pagerag.serve.problems import Problem
 
-__all__ = ["ClientGoneError", "Gate"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from pagerag.errors import SettingsError
 
-__all__ = ["Keys", "check_exposure", "is_loopback"]
-
 SHORTEST = 16
 _LOOK_AGAIN = 2.0  # seconds between looks at the file
 

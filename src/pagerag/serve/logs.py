@@ -8,8 +8,6 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["LOG", "log", "set_up"]
-
 LOG = logging.getLogger("pagerag.serve")
 
 

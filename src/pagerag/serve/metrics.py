@@ -6,8 +6,6 @@ import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
-__all__ = ["Metrics"]
-
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0)
 _COUNTS = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
 

@@ -6,20 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "AskRequest",
-    "AskResponse",
-    "CandidateIn",
-    "ChatRequest",
-    "ErrorBody",
-    "ExplainRequest",
-    "PromoteRequest",
-    "PromoteResponse",
-    "StoreOut",
-    "StoresOut",
-    "Tuning",
-]
-
 Mode = Literal["sentence", "paragraph", "document"]
 Strategy = Literal["learned", "formula"]
 State = Literal["enough", "ambiguous", "insufficient"]

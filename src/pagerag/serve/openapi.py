@@ -13,8 +13,6 @@ from starlette.responses import Response
 from pagerag import __version__
 from pagerag.serve import models
 
-__all__ = ["EVENTS", "describe", "documented"]
-
 EVENTS = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
 """One server-sent event, as OpenAPI describes a stream of them."""
 

@@ -20,8 +20,6 @@ from pagerag.serve.logs import log
 from pagerag.serve.metrics import Metrics
 from pagerag.serve.problems import Problem, shape
 
-__all__ = ["FAULT", "GONE", "Operation", "Work", "refusal", "work_of"]
-
 OPEN = frozenset(("/health",))
 """Paths that need no key: what a load balancer asks."""
 

@@ -20,8 +20,6 @@ from pagerag.errors import (
     StoreError,
 )
 
-__all__ = ["Problem", "Refused", "Unusable", "problem_of", "shape"]
-
 
 @dataclass(slots=True)
 class Problem(Exception):  # noqa: N818 - "problem" is what RFC 9457 calls it

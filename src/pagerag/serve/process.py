@@ -29,8 +29,6 @@ from pagerag.serve.logs import log, set_up
 from pagerag.serve.service import Service
 from pagerag.settings import Settings
 
-__all__ = ["DrainingServer", "run"]
-
 NOTICE = 0.5
 """Seconds between the order to stop and the end of accepting: kept-alive connections are told to close, and a
 load balancer sees /ready fail, before the socket is gone."""

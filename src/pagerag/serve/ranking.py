@@ -9,8 +9,6 @@ from pagerag.serve.dialects import Ranked, RerankRequest
 from pagerag.serve.documents import RequestDocument
 from pagerag.units import Candidate
 
-__all__ = ["falling", "promote_documents", "rank"]
-
 STEP = 1e-6
 """The least distance between two scores: seen by clients that keep single precision."""
 

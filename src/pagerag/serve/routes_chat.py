@@ -24,8 +24,6 @@ from pagerag.serve.service import MODEL, Service, json_response
 from pagerag.serve.stores import Held
 from pagerag.serve.streams import AnswerStream
 
-__all__ = ["router"]
-
 _PATH = "/v1/chat/completions"
 
 

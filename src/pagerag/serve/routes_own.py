@@ -26,8 +26,6 @@ from pagerag.serve.stores import Held, tuned_promoter
 from pagerag.serve.streams import AnswerStream
 from pagerag.serve.uploads import indexed, safe_name
 
-__all__ = ["events", "router"]
-
 _EVENTS = {"text/event-stream": {"schema": EVENTS}}
 _ANY: dict[str, Any] = {"type": "object"}
 

@@ -11,8 +11,6 @@ from pagerag.explain import app_page
 from pagerag.serve.openapi import documented
 from pagerag.serve.service import Service, json_response
 
-__all__ = ["router"]
-
 
 def router(service: Service) -> APIRouter:
     """Return the routes."""

@@ -13,8 +13,6 @@ from pagerag.serve.operation import work_of
 from pagerag.serve.ranking import rank
 from pagerag.serve.service import MODEL, Service, json_response
 
-__all__ = ["router"]
-
 _QUERY = "Which city was the composer of Interstellar born in?"
 _DOCUMENTS = [
     "Interstellar\nInterstellar has a score composed by Hans Zimmer.",

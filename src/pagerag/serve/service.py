@@ -24,8 +24,6 @@ from pagerag.serve.stores import Stores
 from pagerag.serve.telemetry import Telemetry
 from pagerag.settings import Settings
 
-__all__ = ["MODEL", "Service", "json_response"]
-
 MODEL = "pagerag"
 """The model's name where a client names none."""
 

@@ -10,8 +10,6 @@ from pagerag.places import place_of
 from pagerag.protocols import Corpus
 from pagerag.units import Candidate
 
-__all__ = ["document_around"]
-
 MOST_CHARACTERS = 60_000
 """Of a document, on each side of the passage; longer ones are cut there, and the cut is told."""
 MOST_PASSAGES = 200

@@ -17,8 +17,6 @@ from pagerag.serve.problems import Problem
 from pagerag.settings import Settings
 from pagerag.store import store_exists
 
-__all__ = ["Held", "Stores", "places_of", "tuned_promoter"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 
 _NAMED = re.compile(r"[^/:?]*=")  # an address may have "=" in its query

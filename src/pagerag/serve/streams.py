@@ -13,8 +13,6 @@ from pagerag.serve.models import Tuning
 from pagerag.serve.problems import Problem, problem_of
 from pagerag.serve.service import Service
 
-__all__ = ["AnswerStream"]
-
 _END = object()
 
 

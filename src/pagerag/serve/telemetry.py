@@ -8,8 +8,6 @@ from typing import Any
 
 from pagerag._extras import need
 
-__all__ = ["Telemetry"]
-
 
 class Telemetry:
     """Makes one span for each request that works. Off, it does nothing and imports nothing.

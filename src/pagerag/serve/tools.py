@@ -23,8 +23,6 @@ from pagerag.serve.ranking import promote_documents
 from pagerag.serve.service import Service
 from pagerag.settings import Settings
 
-__all__ = ["McpApp", "http_app", "mcp_server"]
-
 T = TypeVar("T")
 _INSTRUCTIONS = (
     "Use select_evidence before answering from passages that you already have: it keeps the few that "

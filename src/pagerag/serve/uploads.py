@@ -16,8 +16,6 @@ from pagerag.serve.problems import Unusable
 from pagerag.serve.stores import Held
 from pagerag.settings import Settings
 
-__all__ = ["folder_of", "indexed", "safe_name"]
-
 _ODD = re.compile(r"[\x00-\x1f\x7f<>:\"|?*]+")
 _LONGEST = 150
 _END = object()

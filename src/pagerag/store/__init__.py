@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from pagerag.errors import InputError
+from pagerag.places import Place, place_of
 from pagerag.protocols import Corpus, Encoder
 from pagerag.store.memory import MemoryCorpus
-from pagerag.store.places import Place, place_of, sentences_of
+from pagerag.store.places import sentences_of
 from pagerag.store.schema import SCHEMA_VERSION
 from pagerag.store.sqlite import FILE_NAME, OLD_NAME, SqliteCorpus
 from pagerag.text.terms import encoded_text

@@ -24,8 +24,6 @@ from pagerag.text.keys import key_number, title_key
 from pagerag.text.terms import encoded_text
 from pagerag.units import Analysis, Candidate, FileRecord, Hit, StoreStats, Unit
 
-__all__ = ["CorpusBase", "SnapshotBase", "check_points"]
-
 
 class SnapshotBase(ABC):
     """A snapshot whose two rankings are searched one after the other."""

@@ -20,8 +20,6 @@ from pagerag.store.ranking import best
 from pagerag.text.terms import terms
 from pagerag.units import Hit
 
-__all__ = ["BM25", "K1", "MOST", "B", "PostingList", "Tokenize", "counted", "length_norms", "rank_lists"]
-
 K1, B = 1.2, 0.75
 
 MOST = 255

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pagerag.errors import StoreError
 
-__all__ = ["writer_lock"]
-
 LOCK_NAME = ".writer.lock"
 
 

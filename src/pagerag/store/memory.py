@@ -21,8 +21,6 @@ from pagerag.text.names import opening_name
 from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, FileRecord, Hit, StoredDocument, StoreStats, Unit
 
-__all__ = ["MemoryCorpus"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Held:

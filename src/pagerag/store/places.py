@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pagerag.places import Place, place_of
+from pagerag.places import place_of
 from pagerag.text import split_sentences
 from pagerag.units import Candidate
-
-__all__ = ["SENTENCE_MARK", "Place", "place_of", "sentences_of"]
 
 SENTENCE_MARK = "@"
 """Stands between a unit's id and the number of one of its sentences."""

@@ -32,8 +32,6 @@ from pagerag.store.schema import FILE_COLUMNS, id_number
 from pagerag.text.keys import word_number
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
-__all__ = ["PostgresCorpus", "addresses", "exists", "migrate"]
-
 T = TypeVar("T")
 
 _BETWEEN = re.compile(r"(?<![\s,])[\s,]++(?=postgres(?:ql)?://)")

@@ -23,8 +23,6 @@ from pagerag._secrets import Secret, redact, shown_url, url_secrets
 from pagerag.errors import InputError, PageRAGError, StoreError, StoreMismatchError
 from pagerag.store.postgres_schema import check_name
 
-__all__ = ["Address", "Database", "Half", "Lent", "from_half"]
-
 T = TypeVar("T")
 
 READ_SECONDS, WRITE_SECONDS = 30, 600

@@ -22,16 +22,6 @@ from typing import Any
 from pagerag.errors import InputError
 from pagerag.store.bm25 import K1, B
 
-__all__ = [
-    "MIGRATIONS",
-    "MIGRATION_LOCK",
-    "SCHEMA_VERSION",
-    "check_name",
-    "grants",
-    "migrated",
-    "stored_version",
-]
-
 MIGRATION_LOCK = 0x50524147  # an advisory lock's number: one migrates at a time
 
 RUN = 200

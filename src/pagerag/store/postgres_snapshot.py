@@ -20,8 +20,6 @@ from pagerag.store.schema import id_number, unpack_unit
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
 
-__all__ = ["STATE", "PostgresSnapshot", "ShardState", "at_once", "escaped", "unescaped"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from pagerag.text.keys import key_number, name_numbers
 from pagerag.text.terms import encoded_text
 from pagerag.units import Analysis
 
-__all__ = ["problems_of"]
-
 _MOST = 20
 _AT_ONCE = 500
 

@@ -16,8 +16,6 @@ from pagerag.text.keys import key_number, name_numbers
 from pagerag.text.terms import encoded_text
 from pagerag.units import Unit
 
-__all__ = ["EXACT_BELOW", "ROWS_OF_SOURCES", "Batch", "build_index", "next_version"]
-
 EXACT_BELOW = 5_000
 """From this many units on, ``optimize`` builds the HNSW index; below, every vector is compared."""
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from pagerag.errors import PageRAGError, StoreError
 
-__all__ = ["explained", "reading"]
-
 _DAMAGED = "it is damaged: see pagerag doctor --store, and index the documents again into a new folder"
 # What SQLite and the operating system say, and what helps.
 _REMEDIES = (

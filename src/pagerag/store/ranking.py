@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best"]
-
 
 def best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
     """Return the places of the ``k`` highest scores, best first, equal ones in order of place."""

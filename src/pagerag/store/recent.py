@@ -9,8 +9,6 @@ from pagerag.errors import FormatError
 from pagerag.store.places import SENTENCE_MARK
 from pagerag.units import Analysis, Candidate, Unit
 
-__all__ = ["AnalysisCache", "UnitCache"]
-
 _MOST_BYTES = 16 << 20  # of each cache: some thousand passages
 _ENTRY = 1000  # bytes of a unit without its text, its analysis and its vector
 _DECODED = 8  # bytes of an analysis in memory for each byte of its stored form

@@ -35,8 +35,6 @@ from pagerag.store.sqlite import FILE_NAME
 from pagerag.store.sqlite_snapshot import SqliteSnapshot
 from pagerag.units import FileRecord, StoredDocument, StoreStats, Unit
 
-__all__ = ["S3Corpus", "exists"]
-
 FRESH_SECONDS = 1.0
 """A reader asks for a newer manifest when it has not for so long: a question costs at most one request."""
 _COMPACT_AT = 64  # writes in the log from which ``optimize`` makes a new base in the middle of a run

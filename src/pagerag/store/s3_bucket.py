@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from pagerag._extras import need
 from pagerag.errors import InputError, StoreError
 
-__all__ = ["Bucket", "Lost", "Missing", "Stored"]
-
 _CONNECT_SECONDS = 5
 _SILENT_SECONDS = 15.0  # without a byte, and then the request is made again ...
 _ATTEMPTS = 3  # so that a server that never answers is given up after three quarters of a minute

@@ -18,8 +18,6 @@ from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.store.schema import SCHEMA_VERSION, pack_unit, unpack_unit
 from pagerag.units import ANALYSIS_VERSION, FileRecord, Unit
 
-__all__ = ["MANIFEST", "Entry", "Manifest", "Write"]
-
 MANIFEST = "manifest.json"
 _FORMAT = 1
 _MOST_LOG = 100_000

@@ -12,8 +12,6 @@ from typing import Any
 from pagerag.store.s3_manifest import Manifest, Write
 from pagerag.store.sqlite import SqliteCorpus
 
-__all__ = ["Replica", "waiting_lock"]
-
 
 class Replica(SqliteCorpus):
     """The embedded store that follows a log: how far it has come is part of each of its commits."""

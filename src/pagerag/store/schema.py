@@ -31,17 +31,6 @@ from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.text.keys import key_number
 from pagerag.units import ANALYSIS_VERSION, FileRecord, Unit
 
-__all__ = [
-    "APPLICATION",
-    "FILE_COLUMNS",
-    "SCHEMA_VERSION",
-    "TABLES",
-    "Identity",
-    "id_number",
-    "pack_unit",
-    "unpack_unit",
-]
-
 SCHEMA_VERSION = 4
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
 

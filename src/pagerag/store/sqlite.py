@@ -42,8 +42,6 @@ from pagerag.store.sqlite_write import (
 )
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
 
-__all__ = ["SqliteCorpus"]
-
 FILE_NAME = "corpus.sqlite"
 OLD_NAME = "units.lance"
 """What stores of schema version 2 and before held; they are refused."""

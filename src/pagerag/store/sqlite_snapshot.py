@@ -22,8 +22,6 @@ from pagerag.store.vectors import SIGN_BYTES, VectorIndex
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
 
-__all__ = ["SqliteSnapshot", "State", "read_postings", "split_postings"]
-
 EXACT_BELOW = 20_000
 """From this many rows on, dense search looks at signs first; below, every vector is compared."""
 

@@ -16,8 +16,6 @@ from pagerag.text.keys import name_numbers
 from pagerag.text.terms import encoded_text
 from pagerag.units import Analysis
 
-__all__ = ["problems_of"]
-
 _MOST = 20
 """So many problems are told; a store that has more is told apart by none of them."""
 

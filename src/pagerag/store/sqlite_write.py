@@ -23,18 +23,6 @@ from pagerag.text.terms import encoded_text, term_of, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Unit
 
-__all__ = [
-    "insert",
-    "join_segments",
-    "meta",
-    "next_version",
-    "remove",
-    "renumber",
-    "rows_of",
-    "rows_of_ids",
-    "set_meta",
-]
-
 
 def rows_of_ids(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[int]:
     """Return the rows of stored units that have the id of one of these under another source."""

@@ -22,8 +22,6 @@ from pagerag._halves import widened
 from pagerag.store.ranking import best
 from pagerag.units import Hit
 
-__all__ = ["BLOCK", "SIGN_BYTES", "VectorIndex", "sign_bits"]
-
 BLOCK = 4096
 """Rows of a block; a block is what is written and read again when one of its rows changes."""
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from pagerag._remember import remember
 from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["Codes", "mark_words", "question_codes", "unit_codes", "word_codes"]
-
 MARKS = 1024
 STEM = 5  # "composer" and "composed" meet in their first letters; good enough for a soft signal
 _PLACES = np.array(

@@ -12,8 +12,6 @@ from pagerag._remember import remember
 from pagerag.text.lexicon import NAME_JOINERS, RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = ["extract_entities", "name_key"]
-
 MAX_NAME_TOKENS = 12
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["GlinerExtractor", "SpacyExtractor"]
-
 _NAME_LABELS = ("person", "organization", "location", "event", "work of art", "product", "date")
 
 

@@ -12,8 +12,6 @@ from pagerag._remember import remember
 from pagerag.text.entities import name_key
 from pagerag.text.keys import without_bracket
 
-__all__ = ["Gazetteer", "title_entities", "title_parts"]
-
 _LONGEST_NAME = 8
 _AMBIGUOUS = ""
 

@@ -27,18 +27,6 @@ from pagerag._remember import remember
 from pagerag.text.lexicon import STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = [
-    "key_number",
-    "name_numbers",
-    "run_numbers",
-    "title_key",
-    "title_keys",
-    "without_bracket",
-    "word_number",
-    "word_numbers",
-    "words_number",
-]
-
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
 _FULL = (1 << 64) - 1

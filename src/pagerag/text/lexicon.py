@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ANSWER_WORDS",
-    "COMPARATIVES",
-    "LISTING_WORDS",
-    "NAME_JOINERS",
-    "PRONOUNS",
-    "QUESTION_WORDS",
-    "RELATIONS",
-    "RELATION_OF",
-    "STOP_WORDS",
-]
-
 QUESTION_WORDS = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how"])
 LISTING_WORDS = frozenset(["list", "name", "give", "enumerate"])
 """Words that open a request for several things."""

@@ -21,8 +21,6 @@ from pagerag.text.keys import run_numbers, word_number, words_number
 from pagerag.text.lexicon import RELATION_OF, STOP_WORDS
 from pagerag.text.tokens import all_words
 
-__all__ = ["NameReading", "NameWord", "NumberedNames", "numbered_names", "opening_name", "read_names"]
-
 MAX_WORDS = 10
 """The longest name that is looked for."""
 

@@ -13,8 +13,6 @@ from pagerag.text.terms import terms, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Candidate
 
-__all__ = ["PassageCache", "PassageReading"]
-
 _MOST_BYTES = 32 << 20  # of a cache: some six hundred passages of a thousand characters
 _ENTRY, _PER_CHARACTER = 1000, 50  # bytes of a reading: words, names and terms take fifty times the text
 _READ_FOR_NAMES = 20_000  # characters of a passage; a corpus in memory may hold units of any length

@@ -19,8 +19,6 @@ from pagerag.text.lexicon import (
 )
 from pagerag.text.tokens import all_words
 
-__all__ = ["Question", "read_question", "relation_mask"]
-
 Form = Literal["bridge", "comparison", "yes-no"]
 
 _YES_NO = frozenset("is are was were do does did has have had can could will would should".split())

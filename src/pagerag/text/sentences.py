@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["split_sentences"]
-
 # A stop with its closing quotes or brackets, or a line end; what follows decides whether it is a boundary.
 _ASCII_STOP = re.compile(r"[.!?\n][.!?\"')\]]*")
 _WIDE = "\u3002\uff01\uff1f"  # full-width stops need no space after them

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS
 
-__all__ = ["parts_asked", "sub_questions"]
-
 MOST_PARTS = 4
 LONGEST = 500
 """Characters of a text that is split; a longer one is no question that somebody typed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pagerag._remember import remember
 from pagerag.text.tokens import all_words
 
-__all__ = ["encoded_text", "term_of", "terms", "terms_of"]
-
 # Shorter than the stop words of promotion: in a search, "after" or "own" may be the one telling word.
 _STOP = frozenset(
     "a an and are as at be been but by d did do does for from had has have he her his how i in into is it "

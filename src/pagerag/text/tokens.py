@@ -13,8 +13,6 @@ import unicodedata
 from pagerag._visible import short_runs
 from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["all_words", "fold", "tokenize"]
-
 # ASCII letters and digits in lower case, a space for everything else: what is left between spaces are the
 # words.
 _SPACED = "".join([chr(code).lower() if chr(code).isalnum() else " " for code in range(128)])

@@ -16,9 +16,9 @@ import shlex
 from collections.abc import Callable
 from typing import Any, cast
 
+from pagerag._folders import cache_folder
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, load, names
-from pagerag.retrieve.encoders._folder import cache_folder
 from pagerag.retrieve.encoders.cached import CachedEncoder
 
 __all__ = [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["encodable"]
-
 
 def encodable(texts: Sequence[str]) -> list[str]:
     """Return the texts with halves of surrogate pairs, which UTF-8 cannot carry, replaced one for one."""

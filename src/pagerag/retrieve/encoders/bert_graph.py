@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from pagerag._extras import need
 
-__all__ = ["bert_model"]
-
 _OPSET = 20  # the first with Gelu as one operator
 _IR = 10  # what onnxruntime 1.20, the oldest we allow, can read
 

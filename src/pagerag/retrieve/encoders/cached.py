@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._folders import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
-from pagerag.retrieve.encoders._folder import cache_folder
-
-__all__ = ["CachedEncoder"]
 
 _SCHEMA = 1
 _ASKED = 500  # keys in one query; SQLite allows 999 of old

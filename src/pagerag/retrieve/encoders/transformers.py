@@ -14,8 +14,6 @@ from pagerag._extras import need
 from pagerag.errors import InputError
 from pagerag.retrieve.encoders._text import encodable
 
-__all__ = ["PRESETS", "Preset", "SentenceTransformersEncoder", "model_place"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:

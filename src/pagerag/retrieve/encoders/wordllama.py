@@ -22,8 +22,6 @@ from pagerag._halves import widened
 from pagerag.errors import MissingExtraError, StoreError
 from pagerag.retrieve.encoders._text import encodable
 
-__all__ = ["WordLlama"]
-
 _BATCH = 256
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
