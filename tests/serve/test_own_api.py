@@ -144,7 +144,7 @@ def test_stores_and_weights(http):
 
 def test_openapi_describes_every_route_with_examples(http, server):
     document = http.get("/openapi.json").json()
-    paths = {route.path for route in server.app.inner.routes if hasattr(route, "methods")}
+    paths = {route.path for route in server.app.app.routes if hasattr(route, "methods")}
     assert set(document["paths"]) >= {p.replace(":path", "") for p in paths if not p.startswith("/openapi")}
     rerank = document["paths"]["/v2/rerank"]["post"]
     assert len(rerank["requestBody"]["content"]["application/json"]["examples"]) == 5

@@ -14,7 +14,7 @@ from pagerag import __version__
 from pagerag.errors import PageRAGError
 from pagerag.serve import routes_chat, routes_own, routes_page, routes_rerank
 from pagerag.serve.gate import ClientGoneError
-from pagerag.serve.keys import Keys, is_loopback
+from pagerag.serve.keys import is_loopback
 from pagerag.serve.logs import log
 from pagerag.serve.openapi import describe
 from pagerag.serve.operation import FAULT, GONE, Operation, refusal, work_of
@@ -26,31 +26,12 @@ from pagerag.settings import Settings
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", "testserver"))
 
 
-class App(Operation):
-    """The whole server as one ASGI application. ``stop`` begins the drain."""
-
-    def __init__(self, inner: FastAPI, service: Service, keys: Keys) -> None:
-        serve = service.settings.serve
-        super().__init__(
-            inner,
-            keys=keys,
-            metrics=service.metrics,
-            hosts=_hosts(service.settings),
-            origins=_listed(serve.origins),
-        )
-        self.inner, self.service = inner, service
-
-    def stop(self) -> None:
-        """Tell load balancers and clients that this server will be gone; work under way goes on."""
-        self.stopping = self.service.stopping = True
-
-
 def create_app(
     settings: Settings | None = None,
     stores: dict[str, str] | None = None,
     *,
     telemetry: Telemetry | None = None,
-) -> App:
+) -> Operation:
     """Return the server as an ASGI application over ``stores``, paths by name."""
     settings = settings or Settings()
     service = Service.make(settings, stores or {}, telemetry)
@@ -101,7 +82,7 @@ def create_app(
     origins = sorted(_listed(settings.serve.origins))
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    return App(app, service, Keys(settings.serve.api_key_file))
+    return Operation(app, service, hosts=_hosts(settings), origins=frozenset(origins))
 
 
 def _opened(task: asyncio.Task[None]) -> None:

@@ -24,6 +24,21 @@ class RequestLimits:
     candidates: int
     characters: int
 
+    def check(self, count: int, characters: int, *, field: str, what: str = "candidates") -> None:
+        """Refuse more candidates or text than the limits allow; ``what`` the field calls its items."""
+        if count > self.candidates:
+            raise Refused(
+                f"{count:,} {what} in one request; the limit is {self.candidates:,} "
+                "(setting serve.max_candidates)",
+                field=field,
+            )
+        if characters > self.characters:
+            raise Refused(
+                f"{characters:,} characters of text in one request; the limit is {self.characters:,} "
+                "(setting serve.max_characters)",
+                field=field,
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class RerankRequest:
@@ -110,12 +125,7 @@ def _read(
         raise Unusable(f"{documents!r} must be a list of texts or objects", field=documents)
     if not given:
         raise Unusable(f"{documents!r} is empty; there is nothing to rank", field=documents)
-    if len(given) > limits.candidates:
-        raise Refused(
-            f"{len(given):,} documents in one request; the limit is {limits.candidates:,} "
-            "(setting serve.max_candidates)",
-            field=documents,
-        )
+    limits.check(len(given), 0, field=documents, what="documents")
     fields = body.get("rank_fields")
     names = [name for name in fields if isinstance(name, str)] if isinstance(fields, list) else []
     read = tuple(read_document(value, place, names) for place, value in enumerate(given))
@@ -129,12 +139,7 @@ def _read(
         raw_scores=_flag(body.get("raw_scores")),
         model=model[:_LONGEST_MODEL] if isinstance(model, str) and model else default_model,
     )
-    if request.characters > limits.characters:
-        raise Refused(
-            f"{request.characters:,} characters of text in one request; the limit is {limits.characters:,} "
-            "(setting serve.max_characters)",
-            field=documents,
-        )
+    limits.check(len(given), request.characters, field=documents, what="documents")
     return request
 
 

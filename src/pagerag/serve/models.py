@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Mode = Literal["sentence", "paragraph", "document"]
-Strategy = Literal["learned", "formula"]
-State = Literal["enough", "ambiguous", "insufficient"]
+from pagerag.units import Mode, State
+
 _QUESTION = "Which city was the composer of Interstellar born in?"
 _POOL: list[Any] = [
     {"title": "Interstellar", "text": "Interstellar has a score composed by Hans Zimmer."},
@@ -29,7 +28,7 @@ class Tuning(BaseModel):
 
     k: int | None = Field(default=None, ge=1, le=1000, description="Units in the context.")
     mode: Mode | None = Field(default=None, description="What a unit is.")
-    strategy: Strategy | None = Field(default=None, description="How support is scored.")
+    strategy: Literal["learned", "formula"] | None = Field(default=None, description="How support is scored.")
     max_tokens: int | None = Field(
         default=None, ge=1, le=10_000_000, description="Token budget of the context."
     )
@@ -44,8 +43,7 @@ class Tuning(BaseModel):
     @property
     def changes(self) -> bool:
         """Whether anything is changed."""
-        values = (self.k, self.mode, self.strategy, self.max_tokens, self.weights, self.pool, self.units)
-        return any(value is not None for value in values)
+        return any(getattr(self, name) is not None for name in Tuning.model_fields)
 
 
 class CandidateIn(BaseModel):

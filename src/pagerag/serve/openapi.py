@@ -13,7 +13,9 @@ from starlette.responses import Response
 from pagerag import __version__
 from pagerag.serve import models
 
-EVENTS = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+_OBJECT = {"type": "object"}
+TEXT = {"type": "string"}
+EVENTS = {"type": "object", "properties": {"event": TEXT, "data": TEXT}}
 """One server-sent event, as OpenAPI describes a stream of them."""
 
 _STATUSES = {
@@ -54,7 +56,6 @@ _QUERY = {
     ]
 }
 _COUNT = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}
-_OBJECT = {"type": "object"}
 _RESULTS = {
     "type": "array",
     "items": {
@@ -115,21 +116,28 @@ _SCHEMAS: dict[str, Any] = {
 }
 
 
+def _schema(told: str | dict[str, Any]) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{told}"} if isinstance(told, str) else told}
+
+
 def documented(
     name: str,
-    *,
     summary: str,
-    request: dict[str, Any] | None = None,
+    *,
+    request: str | dict[str, Any] | None = None,
     examples: dict[str, Any] | None = None,
-    response: dict[str, Any] | None = None,
+    response: str | dict[str, Any] = _OBJECT,
     kind: str = "application/json",
     also: dict[str, dict[str, Any]] | None = None,
     errors: str = "ErrorBody",
     request_kind: str = "application/json",
 ) -> dict[str, Any]:
-    """Return the keywords for a route: its summary, its bodies by schema, every status it can answer with."""
-    refusal = {"application/json": {"schema": {"$ref": f"#/components/schemas/{errors}"}}}
-    content = {kind: {"schema": response or {}}, **(also or {})}
+    """Return the keywords for a route: its summary, its bodies, every status it can answer with.
+
+    Bodies are schemas, or names of those in the document; ``also`` are other kinds that it answers with.
+    """
+    refusal = {"application/json": _schema(errors)}
+    content = {media: _schema(schema) for media, schema in {kind: response, **(also or {})}.items()}
     extra: dict[str, Any] = {
         "operationId": name,
         "responses": {
@@ -139,7 +147,7 @@ def documented(
     }
     if request is not None:
         shown = {label: {"value": value} for label, value in (examples or {}).items()}
-        body = {"schema": request, **({"examples": shown} if shown else {})}
+        body = {**_schema(request), **({"examples": shown} if shown else {})}
         extra["requestBody"] = {"required": True, "content": {request_kind: body}}
     return {"summary": summary, "openapi_extra": extra, "response_class": Response, "name": name}
 

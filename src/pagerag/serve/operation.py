@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -17,8 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagerag.serve.keys import Keys
 from pagerag.serve.logs import log
-from pagerag.serve.metrics import Metrics
 from pagerag.serve.problems import Problem, shape
+
+if TYPE_CHECKING:
+    from pagerag.serve.service import Service
 
 OPEN = frozenset(("/health",))
 """Paths that need no key: what a load balancer asks."""
@@ -42,10 +44,6 @@ class Work:
     timings: dict[str, float] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
-
-    def timed(self, name: str, seconds: float) -> None:
-        """Note how long a stage took."""
-        self.timings[name] = seconds
 
 
 def work_of(scope: Mapping[str, Any]) -> Work:
@@ -72,20 +70,26 @@ def refusal(scope: Scope, problem: Problem, *, page: bool = False) -> Response:
 
 
 class Operation:
-    """The outermost layer of the server, as plain ASGI so that it costs little."""
+    """The outermost layer of the server, as plain ASGI so that it costs little. ``stop`` begins the drain.
+
+    ``hosts`` are the names that it answers to, none meaning any; pages of ``origins`` may call it.
+    """
 
     def __init__(
         self,
         app: ASGIApp,
+        service: Service,
         *,
-        keys: Keys,
-        metrics: Metrics,
         hosts: frozenset[str] = frozenset(),
         origins: frozenset[str] = frozenset(),
     ) -> None:
-        self.app, self.keys, self.metrics = app, keys, metrics
+        self.app, self.service, self.metrics = app, service, service.metrics
+        self.keys = Keys(service.settings.serve.api_key_file)
         self.hosts, self.origins = hosts, origins
-        self.stopping = False
+
+    def stop(self) -> None:
+        """Tell load balancers and clients that this server will be gone; work under way goes on."""
+        self.service.stopping = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -181,7 +185,7 @@ class _Reply:
                 (b"server-timing", timing.encode()),
                 (b"x-content-type-options", b"nosniff"),
             ]
-            if self.operation.stopping:
+            if self.operation.service.stopping:
                 extra.append((b"connection", b"close"))
             message = {**message, "headers": [*message.get("headers", ()), *extra]}
         await self.send(message)

@@ -17,16 +17,14 @@ import time
 from collections.abc import Callable, Mapping
 from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Protocol
 
 import uvicorn
-from starlette.types import Receive, Scope, Send
 
 from pagerag.errors import SettingsError
 from pagerag.serve.app import create_app
 from pagerag.serve.keys import Keys, check_exposure
 from pagerag.serve.logs import log, set_up
-from pagerag.serve.service import Service
+from pagerag.serve.operation import Operation
 from pagerag.settings import Settings
 
 NOTICE = 0.5
@@ -37,22 +35,10 @@ _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stoppable(Protocol):
-    """An ASGI application that can be told that it will end."""
-
-    service: Service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-
-    def stop(self) -> None:
-        """Begin the drain."""
-
-
 class DrainingServer(uvicorn.Server):
     """A server that, told to stop, first answers "Connection: close" for a moment, then stops accepting."""
 
-    def __init__(self, config: uvicorn.Config, app: Stoppable) -> None:
+    def __init__(self, config: uvicorn.Config, app: Operation) -> None:
         super().__init__(config)
         self.served = app
         self._asked = False
@@ -80,7 +66,7 @@ def run(settings: Settings, stores: Mapping[str, str], *, announce: bool = False
 
 
 def run_app(
-    make: Callable[[], Stoppable], settings: Settings, stores: list[str], *, announce: bool = False
+    make: Callable[[], Operation], settings: Settings, stores: list[str], *, announce: bool = False
 ) -> int:
     """Serve one application in this process until told to stop; return the exit code."""
     listening = _listen(settings, stores, announce=announce)
@@ -120,7 +106,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def server_config(app: Stoppable, settings: Settings) -> uvicorn.Config:
+def server_config(app: Operation, settings: Settings) -> uvicorn.Config:
     """Return how uvicorn serves the application.
 
     h11 is chosen because it bounds the size of headers; the faster parser takes as many as a client sends.
@@ -140,7 +126,7 @@ def server_config(app: Stoppable, settings: Settings) -> uvicorn.Config:
     )
 
 
-def _serve(app: Stoppable, settings: Settings, listening: socket.socket) -> int:
+def _serve(app: Operation, settings: Settings, listening: socket.socket) -> int:
     """Serve in this process."""
     config = server_config(app, settings)
     server = DrainingServer(config, app)

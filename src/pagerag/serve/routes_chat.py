@@ -31,12 +31,7 @@ def router(service: Service) -> APIRouter:
     """Return the routes."""
     routes = APIRouter(tags=["chat"])
 
-    @routes.get(
-        "/v1/models",
-        **documented(
-            "models", summary="Stores as models", response={"type": "object"}, errors="OpenAIErrorBody"
-        ),
-    )
+    @routes.get("/v1/models", **documented("models", "Stores as models", errors="OpenAIErrorBody"))
     async def models() -> Response:
         """List the stores as models, and the reranker."""
         names = [MODEL, *(held.name for held in service.stores)]
@@ -54,10 +49,10 @@ def router(service: Service) -> APIRouter:
         _PATH,
         **documented(
             "chat",
-            summary="Chat with a store",
-            request={"$ref": "#/components/schemas/ChatRequest"},
+            "Chat with a store",
+            request="ChatRequest",
             response={"type": "object", "required": ["id", "choices", "usage"]},
-            also={"text/event-stream": {"schema": EVENTS}},
+            also={"text/event-stream": EVENTS},
             errors="OpenAIErrorBody",
         ),
     )
@@ -80,8 +75,7 @@ def router(service: Service) -> APIRouter:
             result = await service.asking(request, lambda: held.pipeline().ask(question))
             span.question(question)
             span.answer(result.statement)
-        service.metrics.states.labels(result.state).inc()
-        service.note(request, state=result.state)
+        service.count(request, result.state, question)
         text, annotations = _written(result, held, request)
         message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
         return json_response(
@@ -89,7 +83,7 @@ def router(service: Service) -> APIRouter:
                 **head,
                 "object": "chat.completion",
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-                "usage": _usage(question, result, text),
+                "usage": _usage(result, text),
                 "pagerag": _evidence(result),
             }
         )
@@ -161,16 +155,13 @@ def _evidence(result: Result) -> dict[str, Any]:
     return {"state": result.state, "sufficiency": round(float(result.promotion.sufficiency), 4)}
 
 
-def _usage(question: str, result: Result, text: str) -> dict[str, int]:
+def _usage(result: Result, text: str) -> dict[str, int]:
     """Return the reader's own count, or about a token for four characters."""
-    counted = result.answer.usage
-    given = counted.get("prompt_tokens"), counted.get("completion_tokens")
-    prompt = (
-        given[0]
-        if isinstance(given[0], int)
-        else (len(question) + sum(len(u.text) for u in result.units)) // 4
-    )
-    reply = given[1] if isinstance(given[1], int) else len(text) // 4
+    prompt, reply = (result.answer.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    if not isinstance(prompt, int):
+        prompt = (len(result.question) + sum(len(unit.text) for unit in result.units)) // 4
+    if not isinstance(reply, int):
+        reply = len(text) // 4
     return {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
 
 
@@ -210,7 +201,7 @@ async def _chunks(
                     **head,
                     "object": "chat.completion.chunk",
                     "choices": [],
-                    "usage": _usage("", item, text),
+                    "usage": _usage(item, text),
                 }
                 yield b"data: " + orjson.dumps(body) + b"\n\n"
     yield b"data: [DONE]\n\n"

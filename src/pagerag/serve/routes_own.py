@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -12,26 +12,19 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from pagerag.errors import InputError
-from pagerag.explain import page, view
+from pagerag.explain import page, paths_svg, view
 from pagerag.pipeline import PageRAG, Result, Stage
 from pagerag.promotion import Promotion, Weights
 from pagerag.promotion.promoter import Promoter
 from pagerag.serve.body import read_model
 from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, PromoteRequest, Tuning
-from pagerag.serve.openapi import EVENTS, documented
+from pagerag.serve.openapi import EVENTS, TEXT, documented
 from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.sources import document_around
 from pagerag.serve.stores import Held, tuned_promoter
 from pagerag.serve.streams import AnswerStream
 from pagerag.serve.uploads import indexed, safe_name
-
-_EVENTS = {"text/event-stream": {"schema": EVENTS}}
-_ANY: dict[str, Any] = {"type": "object"}
-
-
-def _ref(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def router(service: Service) -> APIRouter:
@@ -40,12 +33,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.post(
         "/v1/promote",
-        **documented(
-            "promote",
-            summary="Promote a pool",
-            request=_ref("PromoteRequest"),
-            response=_ref("PromoteResponse"),
-        ),
+        **documented("promote", "Promote a pool", request="PromoteRequest", response="PromoteResponse"),
     )
     async def promote(request: Request) -> Response:
         """Select a small supported context from a pool of candidates; the whole trace comes back."""
@@ -53,21 +41,23 @@ def router(service: Service) -> APIRouter:
         candidates = _pool(service, asked.candidates)
         service.metrics.documents.observe(len(candidates))
         with service.telemetry.span("promote", "RERANKER", request.headers) as span:
-            promotion = await service.promoting(request, _promote, service.promoter, asked, candidates)
+            promotion = await service.promoting(
+                request, _promote, service.promoter, asked, candidates, asked.vector
+            )
             span.question(asked.question)
             span.set(reranker__top_k=promotion.k, metadata__state=promotion.state)
             span.documents("reranker.output_documents", [(u.id, u.text, None) for u in promotion.context])
-        _count(service, request, promotion.state, len(candidates), asked.question)
+        service.count(request, promotion.state, asked.question, candidates=len(candidates))
         return json_response(promotion.to_dict())
 
     @routes.post(
         "/v1/ask",
         **documented(
             "ask",
-            summary="Ask a store",
-            request=_ref("AskRequest"),
-            response=_ref("AskResponse"),
-            also=_EVENTS,
+            "Ask a store",
+            request="AskRequest",
+            response="AskResponse",
+            also={"text/event-stream": EVENTS},
         ),
     )
     async def ask(request: Request) -> Response:
@@ -79,22 +69,18 @@ def router(service: Service) -> APIRouter:
                 _told(service, request, asked, AnswerStream(service, held.pipeline, asked, asked.question))
             )
         with service.telemetry.span("ask", "CHAIN", request.headers) as span:
-            result = await service.asking(request, _ask, held.pipeline, asked)
+            result = await service.asking(request, lambda: held.pipeline(asked).ask(asked.question))
             _tell(span, result)
-        _count(service, request, result.state, len(result.pool), asked.question)
+        service.count(request, result.state, asked.question, candidates=len(result.pool))
         return json_response(result.to_dict(trace=asked.trace))
 
     @routes.post(
         "/v1/explain",
         **documented(
             "explain",
-            summary="Explain a selection",
-            request=_ref("ExplainRequest"),
-            response=_ANY,
-            also={
-                "text/html": {"schema": {"type": "string"}},
-                "image/svg+xml": {"schema": {"type": "string"}},
-            },
+            "Explain a selection",
+            request="ExplainRequest",
+            also={"text/html": TEXT, "image/svg+xml": TEXT},
         ),
     )
     async def explain(request: Request) -> Response:
@@ -106,7 +92,7 @@ def router(service: Service) -> APIRouter:
         else:
             held = service.stores.get(asked.store)
             shown = await service.asking(request, _explain_store, held.pipeline, asked)
-        _count(service, request, shown["state"], len(shown["candidates"]), asked.question)
+        service.count(request, shown["state"], asked.question, candidates=len(shown["candidates"]))
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="pagerag-explanation.html"'}
             return Response(page(shown), media_type="text/html; charset=utf-8", headers=headers)
@@ -115,15 +101,13 @@ def router(service: Service) -> APIRouter:
         del shown["picture_alone"]
         return json_response(shown)
 
-    @routes.get(
-        "/v1/stores", **documented("stores", summary="The stores that are served", response=_ref("StoresOut"))
-    )
+    @routes.get("/v1/stores", **documented("stores", "The stores that are served", response="StoresOut"))
     async def stores(request: Request) -> Response:
         """Return what each store holds."""
         described = await service.asking(request, lambda: [held.describe() for held in service.stores])
         return json_response({"stores": described})
 
-    @routes.get("/v1/weights", **documented("weights", summary="The formula's weights", response=_ANY))
+    @routes.get("/v1/weights", **documented("weights", "The formula's weights"))
     async def weights() -> Response:
         """Return every weight of the formula: what it means, its bounds, and its value in each mode."""
         return json_response({"weights": _weights()})
@@ -132,7 +116,7 @@ def router(service: Service) -> APIRouter:
         "/v1/stores/{store}/files",
         **documented(
             "upload",
-            summary="Index files into a store",
+            "Index files into a store",
             request={
                 "type": "object",
                 "required": ["files"],
@@ -159,7 +143,7 @@ def router(service: Service) -> APIRouter:
 def _add_source(routes: APIRouter, service: Service) -> None:
     @routes.get(
         "/v1/stores/{store}/source",
-        **documented("source", summary="The document around a passage", response=_ref("SourceOut")),
+        **documented("source", "The document around a passage", response="SourceOut"),
     )
     async def source(request: Request, store: str, unit: str = "") -> Response:
         """Return the text of the document that a passage stands in, put together from the store."""
@@ -170,24 +154,21 @@ def _add_source(routes: APIRouter, service: Service) -> None:
 # -- jobs, run in a thread
 
 
-def _promote(promoter: Promoter, asked: PromoteRequest, candidates: list[Any]) -> Promotion:
-    keywords: dict[str, Any] = {
-        "strategy": None if asked.weights else asked.strategy,
-        "max_tokens": asked.max_tokens,
-    }
+def _promote(
+    promoter: Promoter,
+    asked: PromoteRequest | ExplainRequest,
+    candidates: list[Any],
+    vector: list[float] | None = None,
+) -> Promotion:
     return tuned_promoter(asked, promoter).promote(
         asked.question,
         candidates,
         k=asked.k or 5,
         mode=asked.mode or "document",
-        vector=asked.vector,
-        **keywords,
+        vector=vector,
+        strategy=None if asked.weights else asked.strategy,
+        max_tokens=asked.max_tokens,
     )
-
-
-def _ask(pipeline: Any, asked: AskRequest) -> Result:
-    made: PageRAG = pipeline(asked)
-    return made.ask(asked.question)
 
 
 def _source(held: Held, unit: str) -> dict[str, Any]:
@@ -201,38 +182,28 @@ def _source(held: Held, unit: str) -> dict[str, Any]:
 
 
 def _explain_pool(service: Service, asked: ExplainRequest, candidates: list[Any]) -> dict[str, Any]:
-    told = PromoteRequest(question=asked.question, candidates=[], **_tuning(asked))
-    promotion = _promote(service.promoter, told, candidates)
-    answer = None
-    if asked.answer:
-        from pagerag.read.evidence import EvidenceReader
+    promotion = _promote(service.promoter, asked, candidates)
+    if not asked.answer:
+        return _shown(promotion, None, ())
+    from pagerag.read.evidence import EvidenceReader
 
-        answer = EvidenceReader().read(
-            asked.question, promotion.core or promotion.context, state=promotion.state
-        )
-    units = tuple(promotion.core or promotion.context) if answer is not None else ()
+    units = tuple(promotion.core or promotion.context)
+    answer = EvidenceReader().read(asked.question, units, state=promotion.state)
     return _shown(promotion, answer, units)
 
 
-def _explain_store(pipeline: Any, asked: ExplainRequest) -> dict[str, Any]:
-    made: PageRAG = pipeline(asked)
+def _explain_store(pipeline: Callable[[Tuning], PageRAG], asked: ExplainRequest) -> dict[str, Any]:
     if not asked.answer:
-        _, promotion = made.gather(asked.question)
+        _, promotion = pipeline(asked).gather(asked.question)
         return _shown(promotion, None, ())
-    result = made.ask(asked.question)
+    result = pipeline(asked).ask(asked.question)
     return _shown(result.promotion, result.answer, result.units, timings=result.timings, found=result.found)
 
 
 def _shown(promotion: Promotion, answer: Any, units: Any, **more: Any) -> dict[str, Any]:
-    from pagerag.explain import paths_svg
-
     shown = view(promotion, answer=answer, units=units, **more)
     shown["picture_alone"] = paths_svg(promotion, answer, units, alone=True)
     return shown
-
-
-def _tuning(asked: Tuning) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in Tuning.model_fields}
 
 
 # -- requests
@@ -241,7 +212,7 @@ def _tuning(asked: Tuning) -> dict[str, Any]:
 def _pool(service: Service, given: list[str | CandidateIn]) -> list[Any]:
     """Return candidates as the library takes them; a long text without title is one unit all the same."""
     characters = sum(len(item) if isinstance(item, str) else len(item.text) for item in given)
-    service.check_size(len(given), characters)
+    service.limits.check(len(given), characters, field="candidates")
     if not given:
         raise Unusable(
             "candidates is empty; there is nothing to promote", field="candidates", kind="EmptyPoolError"
@@ -271,14 +242,6 @@ async def _files(service: Service, request: Request) -> dict[str, bytes]:
     if not files:
         raise Unusable("there is no file in the form; each goes under the name 'files'", field="files")
     return files
-
-
-def _count(service: Service, request: Request, state: str, count: int, question: str) -> None:
-    service.metrics.states.labels(state).inc()
-    notes: dict[str, Any] = {"state": state, "candidates": count}
-    if service.settings.serve.log_text:
-        notes["question"] = question
-    service.note(request, **notes)
 
 
 def _tell(span: Any, result: Result) -> None:
@@ -339,5 +302,5 @@ async def _told(
         elif isinstance(item, str):
             yield {"event": "words", "text": item}
         else:
-            _count(service, request, item.state, len(item.pool), asked.question)
+            service.count(request, item.state, asked.question, candidates=len(item.pool))
             yield {"event": "result", **item.to_dict(trace=asked.trace)}

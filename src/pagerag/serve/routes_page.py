@@ -8,8 +8,11 @@ from fastapi import APIRouter, Response
 
 from pagerag import __version__
 from pagerag.explain import app_page
-from pagerag.serve.openapi import documented
+from pagerag.serve.openapi import TEXT, documented
 from pagerag.serve.service import Service, json_response
+
+_HTML = "text/html; charset=utf-8"
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def router(service: Service) -> APIRouter:
@@ -17,17 +20,12 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(tags=["operation"])
     html, policy = app_page()
 
-    @routes.get(
-        "/",
-        **documented(
-            "page", summary="The page", response={"type": "string"}, kind="text/html; charset=utf-8"
-        ),
-    )
+    @routes.get("/", **documented("page", "The page", response=TEXT, kind=_HTML))
     async def page() -> Response:
         """Return the page: one file that loads nothing from elsewhere."""
         return Response(
             html,
-            media_type="text/html; charset=utf-8",
+            media_type=_HTML,
             headers={
                 "Content-Security-Policy": policy,
                 "Referrer-Policy": "no-referrer",
@@ -36,34 +34,24 @@ def router(service: Service) -> APIRouter:
             },
         )
 
-    @routes.get(
-        "/health", **documented("health", summary="Whether the process answers", response={"type": "object"})
-    )
+    @routes.get("/health", **documented("health", "Whether the process answers"))
     async def health() -> Response:
         """Say that the process answers; needs no key."""
         return json_response({"status": "ok", "version": __version__})
 
-    @routes.get("/ready", **documented("ready", summary="Whether it takes work", response={"type": "object"}))
+    @routes.get("/ready", **documented("ready", "Whether it takes work"))
     async def ready() -> Response:
         """Say whether the stores are open and the server is not stopping."""
         if service.stopping or not service.ready:
             return json_response({"status": "stopping" if service.stopping else "starting"}, 503)
         return json_response({"status": "ready", "stores": len(service.stores)})
 
-    @routes.get(
-        "/metrics",
-        **documented(
-            "metrics",
-            summary="Prometheus metrics",
-            response={"type": "string"},
-            kind="text/plain; version=0.0.4; charset=utf-8",
-        ),
-    )
+    @routes.get("/metrics", **documented("metrics", "Prometheus metrics", response=TEXT, kind=_PROMETHEUS))
     async def metrics() -> Response:
         """Return counters and histograms in Prometheus' format."""
         for gate in (service.promotions, service.asks):
             service.metrics.inside.labels(gate.name).set(gate.inside)
         text = await asyncio.to_thread(service.metrics.text)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(text, media_type=_PROMETHEUS)
 
     return routes

@@ -31,9 +31,9 @@ _EXAMPLES: dict[str, Any] = {
 }  # fmt: skip
 _RERANK: dict[str, Any] = {
     "summary": "Rank documents: the promoted set first, every document back",
-    "request": {"$ref": "#/components/schemas/RerankBody"},
+    "request": "RerankBody",
     "examples": _EXAMPLES,
-    "response": {"$ref": "#/components/schemas/RerankAnswer"},
+    "response": "RerankAnswer",
 }
 
 
@@ -46,7 +46,7 @@ def router(service: Service) -> APIRouter:
         body = await service.body(request, service.promotions)
         asked = read_request(body, service.limits, default_model=MODEL, model=model, strings=strings)
         work = work_of(request.scope)
-        work.timed("read", time.perf_counter() - started)
+        work.timings["read"] = time.perf_counter() - started
         service.metrics.documents.observe(len(asked.documents))
         with service.telemetry.span("rerank", "RERANKER", request.headers) as span:
             ranked, promotion = await service.promoting(
@@ -57,12 +57,9 @@ def router(service: Service) -> APIRouter:
             texts = [(str(item.index), asked.documents[item.index].text, item.score) for item in ranked]
             span.documents("reranker.output_documents", texts[: asked.top_n])
         state = promotion.state if promotion is not None else "insufficient"
-        service.metrics.states.labels(state).inc()
-        notes: dict[str, Any] = {"dialect": asked.dialect, "documents": len(asked.documents), "state": state}
-        if service.settings.serve.log_text:
-            notes["question"] = asked.query
-            notes["texts"] = [document.whole for document in asked.documents]
-        service.note(request, **notes)
+        wholes = [document.whole for document in asked.documents]
+        told = {"dialect": asked.dialect, "documents": len(wholes)}
+        service.count(request, state, asked.query, texts=wholes, **told)
         return json_response(answer(asked, ranked, work.id))
 
     @routes.post("/rerank", **documented("rerank", **_RERANK))

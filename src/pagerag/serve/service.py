@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,8 +18,7 @@ from pagerag.serve.body import decoded, read_bytes, watch
 from pagerag.serve.dialects import RequestLimits
 from pagerag.serve.gate import Gate
 from pagerag.serve.metrics import Metrics
-from pagerag.serve.operation import Work, work_of
-from pagerag.serve.problems import Refused
+from pagerag.serve.operation import work_of
 from pagerag.serve.stores import Stores
 from pagerag.serve.telemetry import Telemetry
 from pagerag.settings import Settings
@@ -86,26 +85,10 @@ class Service:
         gate.check()
         return decoded(data)
 
-    def check_size(self, count: int, characters: int, field: str = "candidates") -> None:
-        """Refuse more candidates or text than the limits allow."""
-        if count > self.limits.candidates:
-            raise Refused(
-                f"{count:,} candidates in one request; the limit is {self.limits.candidates:,} "
-                "(setting serve.max_candidates)",
-                field=field,
-            )
-        if characters > self.limits.characters:
-            raise Refused(
-                f"{characters:,} characters of text in one request; the limit is {self.limits.characters:,} "
-                "(setting serve.max_characters)",
-                field=field,
-            )
-
     async def promoting(self, request: Request, job: Callable[..., T], *arguments: Any) -> T:
         """Run a promotion in the gate for promotions."""
-        return await self._run(
-            self.promotions, self.settings.serve.timeout, "serve.timeout", request, job, arguments
-        )
+        limit = self.settings.serve.timeout
+        return await self._run(self.promotions, limit, "serve.timeout", request, job, arguments)
 
     async def asking(self, request: Request, job: Callable[..., T], *arguments: Any) -> T:
         """Run a question to a store in the gate for those."""
@@ -122,22 +105,26 @@ class Service:
         arguments: tuple[Any, ...],
     ) -> T:
         gone = watch(request)
-        work = work_of(request.scope)
-        clock = asyncio.get_running_loop()
-        started = clock.time()
+        started = time.perf_counter()
         try:
             result, waited = await gate.run(job, *arguments, seconds=seconds, setting=setting, gone=gone)
         finally:
             gone.cancel()
-        work.timed("queue", waited)
-        work.timed(gate.name, clock.time() - started - waited)
+        timings = work_of(request.scope).timings
+        timings["queue"] = waited
+        timings[gate.name] = time.perf_counter() - started - waited
         return result
 
-    def note(self, request: Request, **notes: Any) -> Work:
+    def note(self, request: Request, **notes: Any) -> None:
         """Add fields to the request's line in the log."""
-        work = work_of(request.scope)
-        work.notes.update(notes)
-        return work
+        work_of(request.scope).notes.update(notes)
+
+    def count(self, request: Request, state: str, question: str, *, texts: Any = None, **notes: Any) -> None:
+        """Count a verdict and note it in the log, with question and texts where those may be logged."""
+        self.metrics.states.labels(state).inc()
+        said = {"question": question, "texts": texts} if self.settings.serve.log_text else {}
+        told = {name: value for name, value in said.items() if value is not None}
+        self.note(request, state=state, **notes, **told)
 
 
 def json_response(content: Any, status: int = 200) -> Response:

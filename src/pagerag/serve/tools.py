@@ -16,7 +16,6 @@ from pagerag.errors import PageRAGError
 from pagerag.explain.verdict import verdict
 from pagerag.promotion import Promotion
 from pagerag.serve.documents import read_document
-from pagerag.serve.keys import Keys
 from pagerag.serve.operation import Operation
 from pagerag.serve.problems import Problem
 from pagerag.serve.ranking import promote_documents
@@ -114,7 +113,7 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
         given = [
             read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
         ]
-        service.check_size(len(given), sum(len(document.whole) for document in given), "passages")
+        service.limits.check(len(given), sum(len(document.whole) for document in given), field="passages")
         told = [(n, document) for n, document in enumerate(given) if document.text.strip()]
         if not told:
             raise ToolError("passages holds no text; give the passages to choose from")
@@ -129,31 +128,10 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
         await ready()
         held = _refusing(lambda: service.stores.get(store))
         result = await _run(service, lambda: held.pipeline().ask(question), slow=True)
-        sources = []
-        for citation in result.citations:
-            place = result.place(citation)
-            title = result.units[citation.number - 1].title
-            sources.append(
-                Source(
-                    number=citation.number,
-                    title=title,
-                    quote=citation.quote,
-                    place=str(place),
-                    path=place.path,
-                    page=place.page,
-                )
-            )
-        chosen = _selection(result.promotion, {})
-        return Answered(
-            answer=result.text,
-            statement=result.statement,
-            state=result.state,
-            sufficiency=float(result.promotion.sufficiency),
-            verdict=result.verdict.words,
-            missing=list(result.missing),
-            sources=sources,
-            passages=chosen.passages,
-        )
+        told = result.to_dict()
+        passages = _selection(result.promotion, {}).passages
+        more = {"answer": result.text, "sources": told["citations"], "passages": passages}
+        return Answered.model_validate({**told, **more})
 
     @server.tool(title="Search the user's documents for evidence")
     async def search(question: Question, store: StoreName = None, k: Count = 5) -> SelectedEvidence:
@@ -211,20 +189,8 @@ def _selection(promotion: Promotion, places: Mapping[str, int]) -> SelectedEvide
     )
 
 
-class McpApp(Operation):
-    """The tools over streamable HTTP, behind the same keys, logs and metrics as the server."""
-
-    def __init__(self, inner: Any, service: Service, keys: Keys) -> None:
-        super().__init__(inner, keys=keys, metrics=service.metrics)
-        self.service = service
-
-    def stop(self) -> None:
-        """Begin the drain."""
-        self.stopping = self.service.stopping = True
-
-
-def http_app(settings: Settings, places: Mapping[str, str]) -> McpApp:
-    """Return the tools as an ASGI application at ``/mcp``."""
+def http_app(settings: Settings, places: Mapping[str, str]) -> Operation:
+    """Return the tools over streamable HTTP at ``/mcp``, behind the server's keys, logs and metrics."""
     server, service = mcp_server(settings, places)
     named = [name.strip() for name in settings.serve.hosts.split(",") if name.strip()]
     local = ["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"]
@@ -240,4 +206,4 @@ def http_app(settings: Settings, places: Mapping[str, str]) -> McpApp:
         max_request_body_size=int(settings.serve.max_body_mb * 2**20),
         transport_security=security,
     )
-    return McpApp(inner, service, Keys(settings.serve.api_key_file))
+    return Operation(inner, service)

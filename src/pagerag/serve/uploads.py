@@ -82,13 +82,12 @@ def _index(held: Held, files: Mapping[str, bytes], settings: Settings, tell: Cal
 
 def _opened_for_writing(held: Held, settings: Settings) -> Any:
     """Return the store opened with its own encoder; a new one gets the setting's."""
-    from pagerag.retrieve import encoder
+    from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder
     from pagerag.store import open_store
 
-    name = settings.store.encoder
     if held.exists:
         pipeline = held.pipeline()
         if pipeline.encoder is None:
             raise InputError(f"the store {held.name!r} has no encoder; files cannot be indexed into it")
         return open_store(held.path, pipeline.encoder)
-    return open_store(held.path, encoder(name or "wordllama"), create=True)
+    return open_store(held.path, encoder(settings.store.encoder or DEFAULT_ENCODER), create=True)
