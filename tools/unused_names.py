@@ -15,7 +15,8 @@ _.__getattr__
 _.__dir__
 _.__spec__
 _.__path__
-_.exc  # the second argument of __exit__
+_.__exit__
+_.exc  # its second argument
 _.writelines  # a stream has it, whoever writes to it
 
 # http.server and socketserver, in servers that tests and users run

@@ -1,11 +1,11 @@
-"""Files that are either whole or absent: written beside their place, synced, then renamed."""
+"""Files that are either whole or absent (written beside their place, synced, then renamed), and locks."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -41,6 +41,32 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+@contextmanager
+def locked(file: Path, busy: Callable[[str], Exception] | None = None) -> Iterator[None]:
+    """Hold a lock between processes; wait for it, or raise ``busy`` of the id of the process that holds it.
+
+    The lock is the operating system's: it goes with its process, however that ends. On systems without
+    ``flock`` nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with file.open("a+", encoding="ascii", errors="replace") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if busy is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            if busy is None:
+                raise
+            handle.seek(0)
+            raise busy(handle.read(32).strip() or "unknown") from held
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        yield
 
 
 def sync_folder(folder: Path) -> None:

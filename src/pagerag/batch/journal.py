@@ -11,11 +11,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pagerag._files import write_atomic
+from pagerag._files import locked, write_atomic
 from pagerag.errors import InputError
 
 _IDENTITY = "run.json"
@@ -36,24 +36,16 @@ class Journal:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Make the folder and hold it for one process at a time; the lock dies with its holder."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise InputError(
-                f"{self.option} {self.folder} cannot be used ({problem.strerror}); name a folder"
-            ) from problem
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            yield
-            return
-        with (self.folder / ".lock").open("w") as handle:
+        busy = InputError(
+            f"another process is running in {self.folder}; wait for it or choose another {self.option}"
+        )
+        with ExitStack() as stack:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.folder / ".lock", lambda _: busy))
             except OSError as problem:
                 raise InputError(
-                    f"another process is running in {self.folder}; wait for it or choose another "
-                    f"{self.option}"
+                    f"{self.option} {self.folder} cannot be used ({problem.strerror}); name a folder"
                 ) from problem
             yield
 
@@ -131,17 +123,15 @@ class Journal:
         file = self.folder / name
         if not file.is_file():
             return None
+        value: Any = None
         try:
             value = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as problem:
-            raise InputError(
-                f"{file} is not ours (not JSON); choose another {self.option} or use --fresh"
-            ) from problem
-        if not isinstance(value, dict):
-            raise InputError(
-                f"{file} is not ours (not an object); choose another {self.option} or use --fresh"
-            )
-        return value
+            wrong = "" if isinstance(value, dict) else "not an object"
+        except ValueError:
+            wrong = "not JSON"
+        if wrong:
+            raise InputError(f"{file} is not ours ({wrong}); choose another {self.option} or use --fresh")
+        return dict(value)
 
 
 def _head(file: Path, rows: int, body: bytes) -> bytes:

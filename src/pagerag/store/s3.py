@@ -18,19 +18,19 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from pagerag._files import sha256_file
+from pagerag._files import locked, sha256_file
 from pagerag._folders import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
 from pagerag.store.s3_bucket import Bucket, Lost, Missing
 from pagerag.store.s3_manifest import MANIFEST, Entry, Manifest, Write
-from pagerag.store.s3_replica import Replica, waiting_lock
+from pagerag.store.s3_replica import Replica
 from pagerag.store.sqlite import FILE_NAME
 from pagerag.store.sqlite_snapshot import SqliteSnapshot
 from pagerag.units import FileRecord, StoredDocument, StoreStats, Unit
@@ -40,19 +40,17 @@ FRESH_SECONDS = 1.0
 _COMPACT_AT = 64  # writes in the log from which ``optimize`` makes a new base in the middle of a run
 _PATIENCE = 120.0  # seconds in which a writer must get its turn
 _OLD_REPLICA = 3600.0
-_LOCK = ".replica.lock"
+_LOCK = ".replica.lock"  # where the system has no locks, processes must not share a cache folder
 _ORPHANED = timedelta(days=1)  # objects that no manifest names, by the server's own clock
 
 
 def exists(location: str) -> bool:
     """Return whether there is a store at the address."""
-    bucket = Bucket(location)
-    try:
-        return bucket.get(MANIFEST) is not None
-    except Missing:
-        return False
-    finally:
-        bucket.close()
+    with closing(Bucket(location)) as bucket:
+        try:
+            return bucket.get(MANIFEST) is not None
+        except Missing:
+            return False
 
 
 class S3Corpus(CorpusBase):
@@ -143,7 +141,7 @@ class S3Corpus(CorpusBase):
         manifest, replica = self._manifest, self._replica
         if replica is not None and replica.at == (manifest.generation, len(manifest.log)):
             return
-        with waiting_lock(self._cache / _LOCK):
+        with locked(self._cache / _LOCK):
             if replica is None or replica.generation != manifest.generation:
                 if replica is not None:
                     replica.close()  # snapshots that are pinned keep their connections
@@ -277,7 +275,7 @@ class S3Corpus(CorpusBase):
         replica, manifest = self._replica, self._manifest
         before = manifest.generation, len(manifest.log) - 1
         if replica is not None and replica.at == before and manifest.log[-1] == entry:
-            with waiting_lock(self._cache / _LOCK):
+            with locked(self._cache / _LOCK):
                 if replica.applied() == before[1]:
                     replica.apply(Write.read(body, self.dimension), len(manifest.log))
                 replica.at = manifest.generation, len(manifest.log)
@@ -315,7 +313,7 @@ class S3Corpus(CorpusBase):
             before = self._manifest
             if not before.log or (not final and len(before.log) < _COMPACT_AT):
                 return
-            with waiting_lock(self._cache / _LOCK):
+            with locked(self._cache / _LOCK):
                 copy = self._cache / f"{uuid.uuid4().hex}.part"
                 try:
                     covered = replica.applied()

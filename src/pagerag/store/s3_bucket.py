@@ -45,7 +45,6 @@ class Stored:
 
     body: bytes
     tag: str
-    modified: Any = None
 
 
 class Bucket:
@@ -81,7 +80,7 @@ class Bucket:
         try:
             with self._explained("reading"):
                 found = self._client.get_object(Bucket=self.name, Key=self._key(key), **options)
-                return Stored(found["Body"].read(), found["ETag"], found.get("LastModified"))
+                return Stored(found["Body"].read(), found["ETag"])
         except _NotModified:
             return None
 

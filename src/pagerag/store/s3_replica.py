@@ -7,17 +7,20 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from pagerag.store.problems import explained
 from pagerag.store.s3_manifest import Manifest, Write
-from pagerag.store.sqlite import SqliteCorpus
+from pagerag.store.schema import Identity
+from pagerag.store.sqlite import SqliteCorpus, create_file
 
 
 class Replica(SqliteCorpus):
     """The embedded store that follows a log: how far it has come is part of each of its commits."""
 
     def __init__(self, folder: Path, manifest: Manifest, location: str) -> None:
-        super().__init__(folder, _Named(manifest.encoder, manifest.dimension), create=True)
+        with explained("opening", location):
+            create_file(folder, Identity(manifest.encoder, manifest.dimension))
+        super().__init__(folder)  # without an encoder: it never encodes
         self.location = location
         self.generation = manifest.generation
         self.at = (manifest.generation, -1)
@@ -65,29 +68,3 @@ class Replica(SqliteCorpus):
         """Write a copy of one state to a new file."""
         with self._connection() as connection:
             connection.execute("VACUUM INTO ?", (str(file),))
-
-
-class _Named:
-    """An encoder by name alone: a replica never encodes."""
-
-    def __init__(self, name: str, dimension: int) -> None:
-        self.name, self.dimension = name, dimension
-
-    def encode_queries(self, texts: Sequence[str], /) -> Any:
-        """Refuse."""
-        raise NotImplementedError
-
-    encode_passages = encode_queries
-
-
-@contextmanager
-def waiting_lock(file: Path) -> Iterator[None]:
-    """Hold a lock between processes of this machine; waits for it."""
-    try:
-        import fcntl
-    except ImportError:  # without it, processes must not share a cache folder
-        yield
-        return
-    with file.open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -16,14 +16,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 
+from pagerag._files import locked
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
-from pagerag.store.locks import writer_lock
 from pagerag.store.problems import explained, reading
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import APPLICATION, FILE_COLUMNS, SCHEMA_VERSION, TABLES, Identity, pack_unit
@@ -82,7 +82,7 @@ class SqliteCorpus(CorpusBase):
         with explained("opening", self.location):
             self._check_place(create)
             if create and encoder is not None:
-                self._create(Identity(encoder.name, encoder.dimension))
+                create_file(self._folder, Identity(encoder.name, encoder.dimension))
             with self._connection() as connection:
                 self.identity = Identity.read(connection, self.location)
         self.encoder_name, self.dimension = self.identity.encoder, self.identity.dimension
@@ -108,25 +108,6 @@ class SqliteCorpus(CorpusBase):
                 f"there is no store at {self.location}; make one with: "
                 f"pagerag index PATH --store {self.location}"
             )
-
-    def _create(self, identity: Identity) -> None:
-        """Make the file if it is not there; one that a crash left without tables is taken up."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)
-        try:
-            # A connection that opens an empty file decides these; on a file with tables they change nothing.
-            connection.execute(f"PRAGMA page_size = {_PAGE}")
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                for statement in TABLES.split(";"):
-                    connection.execute(statement)
-                connection.executemany("INSERT INTO meta VALUES (?, ?)", identity.rows())
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         """Return a connection; a folder that this user may only read is opened for reading."""
@@ -225,14 +206,20 @@ class SqliteCorpus(CorpusBase):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only writer while the block runs; a second one is told so at once."""
-        with explained("locking", self.location):
-            lock = writer_lock(self._folder)
-            lock.__enter__()
-        try:
+        """Be the only writer while the block runs; a second one is told so at once.
+
+        Without the system's locks SQLite's own remains, which is held for one commit at a time.
+        """
+
+        def busy(owner: str) -> StoreError:
+            return StoreError(
+                f"another process (id {owner}) is writing to the store {self._folder}; wait for it to finish"
+            )
+
+        with ExitStack() as stack:
+            with explained("locking", self.location):
+                stack.enter_context(locked(self._folder / ".writer.lock", busy))
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     @contextmanager
     def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
@@ -325,6 +312,26 @@ class SqliteCorpus(CorpusBase):
             idle, self._idle, self._state, self._closed = self._idle, [], None, True
         for connection in idle:
             connection.close()
+
+
+def create_file(folder: Path, identity: Identity) -> None:
+    """Make the file of a store if it is not there; one that a crash left without tables is taken up."""
+    folder.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(folder / FILE_NAME, timeout=_WAIT, isolation_level=None)
+    try:
+        # A connection that opens an empty file decides these; on a file with tables they change nothing.
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            for statement in TABLES.split(";"):
+                connection.execute(statement)
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", identity.rows())
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
 
 
 def _strike(connection: sqlite3.Connection, table: str, column: str, names: Sequence[str]) -> None:
