@@ -49,7 +49,11 @@ class MemoryCorpus(CorpusBase):
         self._files: dict[str, FileRecord] = {}
         self._version = 0
         self._held: dict[str, _Held] = {}
-        for place, candidate in enumerate(self._vectored(candidates)):
+        if encoder is not None:
+            rows = vectors_of(candidates, encoder)
+            if any(one.vector is None for one in candidates):
+                candidates = [replace(one, vector=row) for one, row in zip(candidates, rows, strict=True)]
+        for place, candidate in enumerate(candidates):
             if candidate.id in self._held:
                 raise CandidateError(
                     f"two units have the id {candidate.id!r} (the second is number {place})",
@@ -60,24 +64,6 @@ class MemoryCorpus(CorpusBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.encoder, list(self._held.values()), self._files, self._version)
-
-    def _vectored(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates, each with a vector if there is an encoder."""
-        encoder = self.encoder
-        if encoder is None:
-            return list(candidates)
-        if candidates and all(one.vector is not None for one in candidates):
-            for one in candidates:
-                if one.vector is not None and one.vector.shape != (self.dimension,):
-                    raise CandidateError(
-                        f"candidate {one.id!r} has a vector of shape {one.vector.shape}, but the encoder "
-                        f"{encoder.name!r} makes {self.dimension} numbers; leave the vectors out or use the "
-                        "encoder they came from",
-                        item=one.id,
-                    )
-            return list(candidates)
-        rows = encoder.encode_passages([encoded_text(one.title, one.text) for one in candidates])
-        return [replace(one, vector=row) for one, row in zip(candidates, rows, strict=True)]
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -247,6 +233,22 @@ class _State(SnapshotBase):
     def units(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the units of these rows, without a score."""
         return [replace(self._held[row].candidate, score=None) for row in rows]
+
+
+def vectors_of(candidates: Sequence[Candidate], encoder: Encoder) -> NDArray[np.float32]:
+    """Return one row for each candidate: the vectors that all of them carry, or the encoder's."""
+    given = [one.vector for one in candidates if one.vector is not None]
+    if not given or len(given) < len(candidates):
+        return encoder.encode_passages([encoded_text(one.title, one.text) for one in candidates])
+    for one, vector in zip(candidates, given, strict=True):
+        if vector.shape != (encoder.dimension,):
+            raise CandidateError(
+                f"candidate {one.id!r} has a vector of shape {vector.shape}, but the encoder "
+                f"{encoder.name!r} makes {encoder.dimension} numbers; leave the vectors out or use the "
+                "encoder they came from",
+                item=one.id,
+            )
+    return np.stack([np.asarray(vector, dtype=np.float32) for vector in given])
 
 
 def _unit_of(candidate: Candidate) -> Unit:

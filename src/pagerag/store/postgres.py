@@ -15,7 +15,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
 from pagerag.store.postgres_database import Database, Lent
 from pagerag.store.postgres_schema import JOIN_RUNS, MIGRATIONS, SCHEMA_VERSION, migrated, stored_version
-from pagerag.store.postgres_snapshot import STATE, PostgresSnapshot, ShardState, at_once, escaped, unescaped
+from pagerag.store.postgres_snapshot import PostgresSnapshot, at_once, escaped, unescaped
 from pagerag.store.postgres_write import ROWS_OF_SOURCES, Batch, build_index, next_version
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import FILE_COLUMNS, id_number
@@ -45,22 +45,18 @@ def addresses(location: str) -> list[str]:
 
 def exists(location: str) -> bool:
     """Return whether any of the databases holds a corpus."""
-    databases = [Database(one) for one in addresses(location)]
-    try:
-        return any(one.look(partial(stored_version, schema=one.address.schema)) for one in databases)
-    finally:
-        for one in databases:
-            one.close()
+    for address in addresses(location):
+        with closing(Database(address)) as database:
+            if database.look(partial(stored_version, schema=database.address.schema)):
+                return True
+    return False
 
 
 def migrate(location: str) -> None:
     """Bring the corpus of an older pagerag up to date, as its owner; one that is not there stays so."""
     for address in addresses(location):
-        database = Database(address)
-        try:
+        with closing(Database(address)) as database:
             database.write("migrating", partial(migrated, schema=database.address.schema))
-        finally:
-            database.close()
 
 
 class PostgresCorpus(CorpusBase):
@@ -173,7 +169,7 @@ class PostgresCorpus(CorpusBase):
         with ExitStack() as stack:
             lent = self._everywhere(lambda place, one: self._enter(stack, place, one))
             yield PostgresSnapshot(
-                [ShardState(one) for one in lent],
+                lent,
                 self.dimension,
                 self.encoder_name,
                 kept=self._kept,
@@ -182,10 +178,10 @@ class PostgresCorpus(CorpusBase):
 
     def _enter(self, stack: ExitStack, place: int, database: Database) -> Lent:
         """Begin a read transaction; a replica that is behind what this object saw or wrote is passed over."""
-        lent = stack.enter_context(database.pinned(STATE))
+        lent = stack.enter_context(database.pinned())
         if lent.row[0] < self._seen[place]:
             with database.told("reading"):
-                lent = stack.enter_context(database.pinned(STATE, primary=True))
+                lent = stack.enter_context(database.pinned(primary=True))
         with self._lock:
             self._seen[place] = lent.row[0]
         return lent
@@ -336,7 +332,7 @@ class PostgresCorpus(CorpusBase):
 
         found: list[str] = []
         for database in self._databases:
-            with database.pinned(STATE) as lent:
+            with database.pinned() as lent:
                 found += problems_of(lent)
         return found
 

@@ -28,10 +28,7 @@ T = TypeVar("T")
 READ_SECONDS, WRITE_SECONDS = 30, 600
 """The longest that one statement may take; ``?timeout=`` sets the first."""
 CONNECTIONS = 8
-_READ_PATIENCE, _WRITE_PATIENCE = (
-    10.0,
-    60.0,
-)  # seconds to wait for somebody to answer after a connection broke
+_READ_PATIENCE, _WRITE_PATIENCE = 10.0, 60.0  # seconds to wait for an answer after a connection broke
 _LOCK_SECONDS = 120  # to wait for the writers before
 _OLDEST_VECTOR = (0, 8)  # pgvector's first version with halfvec and scans that go on until they have enough
 
@@ -124,14 +121,37 @@ def _secrets_of(url: str) -> tuple[Secret, ...]:
     return (*(url_secrets(url) if ":" in held else ()), *given)
 
 
+STATE = "SELECT version, live, length, identity FROM corpus"
+"""What a read transaction begins with."""
+
+
 @dataclass(slots=True)
 class Lent:
-    """A connection in a read transaction, and the row that it began with."""
+    """A connection in a read transaction, and the row of ``STATE`` that it began with."""
 
     database: Database
     connection: Any
     row: Any
     primary: bool
+
+    def run(self, work: Callable[[Any], T]) -> T:
+        """Return what ``work`` reads; when the server goes away, one that holds the same state is asked."""
+        with self.database.told("reading"):
+            try:
+                return work(self.connection)
+            except self.database.psycopg.Error as problem:
+                if not self.database.passing(problem):
+                    raise
+                self.connection.close()
+            fresh = self.database.begin()
+            if (fresh.row[0], fresh.row[3]) != (self.row[0], self.row[3]):
+                fresh.end()
+                raise StoreError(
+                    f"the server of the store {self.database.shown} went away while it was read, and the "
+                    "next one holds another version; ask again"
+                )
+            self.connection, self.primary = fresh.connection, fresh.primary
+            return work(self.connection)
 
     def end(self) -> None:
         """End the transaction and give the connection back."""
@@ -245,8 +265,8 @@ class Database:
     # -- transactions
 
     @contextmanager
-    def pinned(self, statement: str, *, primary: bool = False) -> Iterator[Lent]:
-        """Lend a connection in a read transaction, with the first row of ``statement`` in it.
+    def pinned(self, *, primary: bool = False) -> Iterator[Lent]:
+        """Lend a connection in a read transaction.
 
         A broken connection is replaced by one to a host that answers.
         """
@@ -256,7 +276,7 @@ class Database:
                 "questions at once, or allow more: ?pool=NUMBER"
             )
         try:
-            lent = self.begin(statement, primary=primary)
+            lent = self.begin(primary=primary)
             try:
                 yield lent
             finally:
@@ -264,19 +284,18 @@ class Database:
         finally:
             self._free.release()
 
-    def begin(self, statement: str, *, primary: bool = False) -> Lent:
+    def begin(self, *, primary: bool = False) -> Lent:
         """Return a read transaction; the caller ends it."""
         with self.told("reading"):
-            connection, row = self._again(lambda: self._begun(statement, write=primary), _READ_PATIENCE)
+            connection, row = self._again(lambda: self._begun(write=primary), _READ_PATIENCE)
         return Lent(self, connection, row, primary)
 
-    def _begun(self, statement: str, *, write: bool) -> tuple[Any, Any]:
+    def _begun(self, *, write: bool) -> tuple[Any, Any]:
         connection = self._take(write=write)
         try:
             with connection.pipeline():
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                cursor = connection.execute(statement)
-                return connection, cursor.fetchone()
+                return connection, connection.execute(STATE).fetchone()
         except BaseException:
             connection.close()
             raise

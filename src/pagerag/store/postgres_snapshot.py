@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag.errors import StoreError
 from pagerag.store.base import check_points
 from pagerag.store.bm25 import query_terms
-from pagerag.store.postgres_database import Database, Lent, from_half
+from pagerag.store.postgres_database import Lent, from_half
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import id_number, unpack_unit
 from pagerag.text.keys import key_number
@@ -23,7 +22,6 @@ from pagerag.units import Candidate, Hit, Unit
 S = TypeVar("S")
 T = TypeVar("T")
 
-STATE = "SELECT version, live, length, identity FROM corpus"
 _UNITS = (
     "SELECT u.unit, u.body, d.source, d.path, d.digest, halfvec_send(v.vector) FROM units u "
     "JOIN documents d ON d.number = u.document JOIN vectors v ON v.unit = u.unit "
@@ -42,37 +40,6 @@ def at_once(executor: Executor | None, work: Callable[[int, S], T], subjects: Se
     return [one.result() for one in asked]
 
 
-@dataclass(slots=True)
-class ShardState:
-    """One database as a snapshot sees it."""
-
-    lent: Lent
-
-    @property
-    def database(self) -> Database:
-        """Return the database."""
-        return self.lent.database
-
-    def run(self, work: Callable[[Any], T]) -> T:
-        """Return what ``work`` reads; when the server goes away, one that holds the same state is asked."""
-        with self.database.told("reading"):
-            try:
-                return work(self.lent.connection)
-            except self.database.psycopg.Error as problem:
-                if not self.database.passing(problem):
-                    raise
-                self.lent.connection.close()
-            fresh = self.database.begin(STATE)
-            if (fresh.row[0], fresh.row[3]) != (self.lent.row[0], self.lent.row[3]):
-                fresh.end()
-                raise StoreError(
-                    f"the server of the store {self.database.shown} went away while it was read, and the "
-                    "next one holds another version; ask again"
-                )
-            self.lent.connection, self.lent.primary = fresh.connection, fresh.primary
-            return work(self.lent.connection)
-
-
 class PostgresSnapshot:
     """Rankings and units of one state; see ``pagerag.protocols.Snapshot``.
 
@@ -81,7 +48,7 @@ class PostgresSnapshot:
 
     def __init__(
         self,
-        states: Sequence[ShardState],
+        states: Sequence[Lent],
         dimension: int,
         encoder: str,
         *,
@@ -91,14 +58,14 @@ class PostgresSnapshot:
         self._states, self._dimension, self._encoder = states, dimension, encoder
         self._kept, self._executor = kept, executor
         self._frequencies: dict[int, int] = {}
-        self.version = sum(int(state.lent.row[0]) for state in states)
-        self._live = sum(int(state.lent.row[1]) for state in states)
-        self._length = sum(int(state.lent.row[2]) for state in states)
+        self.version = sum(int(state.row[0]) for state in states)
+        self._live = sum(int(state.row[1]) for state in states)
+        self._length = sum(int(state.row[2]) for state in states)
 
     def __len__(self) -> int:
         return self._live
 
-    def _each(self, work: Callable[[int, ShardState], T]) -> list[T]:
+    def _each(self, work: Callable[[int, Lent], T]) -> list[T]:
         """Return what ``work`` gives for every database, all asked at the same time."""
         return at_once(self._executor, work, self._states)
 
@@ -212,19 +179,12 @@ class PostgresSnapshot:
         parts = self._each(lambda place, state: self._read(state, wanted[place]) if wanted[place] else {})
         return [parts[row % shards][row // shards].candidate() for row in rows]
 
-    def _read(self, state: ShardState, numbers: Sequence[int]) -> dict[int, Unit]:
-        identity = int(state.lent.row[3])
-        units = self._kept.get(identity, numbers)
-        missing = [number for number in numbers if number not in units]
-        if missing:
-            fresh = state.run(lambda c: _units_where(c, "WHERE u.unit = ANY (%s)", (missing,)))
-            gone = [number for number in missing if number not in fresh]
-            with state.database.told("reading"):
-                if gone:
-                    raise ValueError(f"an index names unit {gone[0]}, which is not there")
-            self._kept.put(identity, fresh)
-            units |= fresh
-        return units
+    def _read(self, state: Lent, numbers: Sequence[int]) -> dict[int, Unit]:
+        def fetch(missing: list[int]) -> dict[int, Unit]:
+            return state.run(lambda c: _units_where(c, "WHERE u.unit = ANY (%s)", (missing,)))
+
+        with state.database.told("reading"):
+            return self._kept.read(int(state.row[3]), numbers, fetch)
 
     def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return the stored units of those of these ids that are there."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from pagerag.errors import FormatError, StoreError
-from pagerag.store.bm25 import counted
+from pagerag.errors import StoreError
 from pagerag.store.postgres_database import Lent
 from pagerag.store.postgres_schema import LONGEST
 from pagerag.store.postgres_snapshot import unescaped
-from pagerag.store.schema import id_number, unpack_unit
-from pagerag.text.keys import key_number, name_numbers
-from pagerag.text.terms import encoded_text
-from pagerag.units import Analysis
+from pagerag.store.verify import MOST_PROBLEMS, unit_problem
+from pagerag.text.keys import key_number
 
-_MOST = 20
 _AT_ONCE = 500
 
 # What must hold of the tables as a whole, each with a statement that counts where it does not.
@@ -63,7 +60,7 @@ def problems_of(lent: Lent) -> list[str]:
                     found.append(f"{wrong} {what}")
     except StoreError as damage:
         found.append(f"it cannot be read to its end: {damage}")
-    return [f"{shown}: {one}" for one in found[:_MOST]]
+    return [f"{shown}: {one}" for one in found[:MOST_PROBLEMS]]
 
 
 def _check_units(connection: Any, found: list[str]) -> None:
@@ -73,43 +70,18 @@ def _check_units(connection: Any, found: list[str]) -> None:
         "LEFT JOIN documents d ON d.number = u.document WHERE u.unit > %s ORDER BY u.unit LIMIT %s"
     )
     last = -1
-    while len(found) < _MOST:
+    while len(found) < MOST_PROBLEMS:
         rows = connection.execute(query, (last, _AT_ONCE), binary=True).fetchall()
-        for number, *rest in rows:
-            problem = _problem(*rest)
+        for unit, number, length, terms, body, source, path, digest, names in rows:
+
+            def indexed(counts: Mapping[str, int], length: int = length, terms: list[int] = terms) -> bool:
+                numbers = {key_number(term) for term in counts}
+                return set(terms) == numbers and length == min(sum(counts.values()), LONGEST)
+
+            document = unescaped(source or ""), unescaped(path or ""), digest or ""
+            problem = unit_problem(bytes(body), document, number, indexed, set(names).issuperset)
             if problem:
-                found.append(f"unit {number} of {rest[4]}: {problem}")
+                found.append(f"unit {unit} of {source}: {problem}")
         if len(rows) < _AT_ONCE:
             return
         last = rows[-1][0]
-
-
-def _problem(
-    number: int,
-    length: int,
-    terms: list[int],
-    body: bytes,
-    source: str,
-    path: str,
-    digest: str,
-    names: list[int],
-) -> str:
-    """Return what is wrong with one unit; empty when nothing is."""
-    try:
-        unit = unpack_unit(bytes(body), unescaped(source or ""), unescaped(path or ""), digest or "")
-        if unit.analysis is not None:
-            Analysis.from_bytes(unit.analysis)
-    except FormatError as problem:
-        return "" if "version" in str(problem) else str(problem)  # ``stats`` tells of another version
-    except ValueError as problem:
-        return f"it cannot be read ({problem})"
-    counts = counted(encoded_text(unit.title, unit.text))
-    if (
-        id_number(unit.id) != number
-        or set(terms) != {key_number(term) for term in counts}
-        or length != min(sum(counts.values()), LONGEST)
-    ):
-        return "the indexes do not agree with its text"
-    return (
-        "" if set(names) >= set(name_numbers(unit.title, unit.names)) else "it cannot be found by its title"
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pagerag._remember import Recent
 from pagerag.errors import FormatError
@@ -20,13 +20,20 @@ class UnitCache:
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._recent = Recent[tuple[int, int], Unit](most_bytes)
 
-    def get(self, epoch: int, rows: Iterable[int]) -> dict[int, Unit]:
-        """Return those of these rows that are kept."""
-        return {row: unit for (_, row), unit in self._recent.get((epoch, row) for row in rows).items()}
-
-    def put(self, epoch: int, units: Mapping[int, Unit]) -> None:
-        """Keep these, and let go of the oldest."""
-        self._recent.put(((epoch, row), unit, _size(unit)) for row, unit in units.items())
+    def read(
+        self, epoch: int, rows: Sequence[int], fetch: Callable[[list[int]], Mapping[int, Unit]]
+    ) -> dict[int, Unit]:
+        """Return the units of these rows; ``fetch`` brings what is not kept. Damage raises ValueError."""
+        units = {row: unit for (_, row), unit in self._recent.get((epoch, row) for row in rows).items()}
+        missing = [row for row in dict.fromkeys(rows) if row not in units]
+        if missing:
+            fresh = fetch(missing)
+            gone = [row for row in missing if row not in fresh]
+            if gone:
+                raise ValueError(f"an index names unit {gone[0]}, which is not there")
+            self._recent.put(((epoch, row), unit, _size(unit)) for row, unit in fresh.items())
+            units |= fresh
+        return units
 
 
 def _size(unit: Unit) -> int:

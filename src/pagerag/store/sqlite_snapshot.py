@@ -8,6 +8,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,22 +188,9 @@ class SqliteSnapshot(SnapshotBase):
 
     def units(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the units of these rows, in their order, without a score."""
-        found = self.read(rows)
+        with reading(self._location):
+            found = self._kept.read(self._state.epoch, rows, partial(self._read_where, "u.row"))
         return [found[row].candidate() for row in rows]
-
-    def read(self, rows: Sequence[int]) -> dict[int, Unit]:
-        """Return the stored units of these rows, with their vectors."""
-        units = self._kept.get(self._state.epoch, rows)
-        missing = list(dict.fromkeys(row for row in rows if row not in units))
-        if missing:
-            fresh = self._read_where("u.row", missing)
-            if len(fresh) < len(missing):
-                gone = next(row for row in missing if row not in fresh)
-                with reading(self._location):
-                    raise ValueError(f"an index names unit {gone}, which is not there")
-            self._kept.put(self._state.epoch, fresh)
-            units |= fresh
-        return units
 
     def every_unit(self) -> Iterator[Unit]:
         """Return all units in order of rows; they do not enter the cache."""

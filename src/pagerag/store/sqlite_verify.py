@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pagerag.errors import FormatError, StoreError
-from pagerag.store.bm25 import counted
-from pagerag.store.schema import Identity, id_number, unpack_unit
+from pagerag.errors import StoreError
+from pagerag.store.schema import Identity
 from pagerag.store.sqlite_snapshot import split_postings
 from pagerag.store.vectors import SIGN_BYTES
-from pagerag.text.keys import name_numbers
-from pagerag.text.terms import encoded_text
-from pagerag.units import Analysis
-
-_MOST = 20
-"""So many problems are told; a store that has more is told apart by none of them."""
+from pagerag.store.verify import MOST_PROBLEMS, unit_problem
 
 
 def problems_of(connection: sqlite3.Connection, dimension: int) -> list[str]:
@@ -25,7 +20,7 @@ def problems_of(connection: sqlite3.Connection, dimension: int) -> list[str]:
     found: list[str] = []
     try:
         connection.execute("BEGIN")
-        answers = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_MOST})")]
+        answers = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})")]
         if answers != ["ok"]:
             found += [f"the file: {' '.join(answer.split())}" for answer in answers]
         lengths = _lengths(connection, found)
@@ -37,7 +32,7 @@ def problems_of(connection: sqlite3.Connection, dimension: int) -> list[str]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-    return found[:_MOST]
+    return found[:MOST_PROBLEMS]
 
 
 def _lengths(connection: sqlite3.Connection, found: list[str]) -> np.ndarray:
@@ -61,36 +56,23 @@ def _check_units(connection: sqlite3.Connection, lengths: np.ndarray, found: lis
         "SELECT u.row, u.id_number, u.body, d.source, d.path, d.digest FROM units u "
         "LEFT JOIN documents d ON d.number = u.document ORDER BY u.row"
     )
-    for row, number, body, source, path, digest in connection.execute(query):
+    for row, number, body, *document in connection.execute(query):
         seen += 1
-        if len(found) >= _MOST:
+        if len(found) >= MOST_PROBLEMS:
             return
-        try:
-            unit = unpack_unit(body, source, path, digest)
-            if unit.analysis is not None:
-                Analysis.from_bytes(unit.analysis)
-        except FormatError as problem:
-            if "version" not in str(problem):  # ``stats`` tells of another version
-                found.append(f"unit {row} of {source}: {problem}")
-            continue
-        except ValueError as problem:
-            found.append(f"unit {row} of {source} cannot be read: {problem}")
-            continue
-        terms = sum(counted(encoded_text(unit.title, unit.text)).values())
-        if (
-            source is None
-            or id_number(unit.id) != number
-            or not row < len(lengths)
-            or lengths[row] != terms + 1
-        ):
-            found.append(f"unit {unit.id!r}: the indexes do not agree with its text")
-            continue
-        for key in name_numbers(unit.title, unit.names):
-            if not connection.execute(
-                "SELECT 1 FROM names WHERE number = ? AND row = ?", (key, row)
-            ).fetchone():
-                found.append(f"unit {unit.id!r} cannot be found by its title")
-                break
+
+        def indexed(terms: Mapping[str, int], row: int = row) -> bool:
+            return row < len(lengths) and bool(lengths[row] == sum(terms.values()) + 1)
+
+        def named(keys: Sequence[int], row: int = row) -> bool:
+            query = "SELECT 1 FROM names WHERE number = ? AND row = ?"
+            return all(connection.execute(query, (key, row)).fetchone() for key in keys)
+
+        problem = unit_problem(body, tuple(document), number, indexed, named)
+        if document[0] is None:
+            problem = problem or "it has no document"
+        if problem:
+            found.append(f"unit {row} of {document[0]}: {problem}")
     if seen != np.count_nonzero(lengths):
         found.append(f"it holds {seen} units, and its indexes {np.count_nonzero(lengths)}")
 
