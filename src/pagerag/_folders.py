@@ -38,12 +38,7 @@ def cache_folder(*parts: str) -> Path:
 
 def _user(kind: str) -> Path:
     folders = need("platformdirs", "platformdirs", "cli", "to find your settings and cache folders")
-    found = {
-        "config": folders.user_config_path,
-        "state": folders.user_state_path,
-        "cache": folders.user_cache_path,
-    }[kind]
-    return Path(found("pagerag", appauthor=False))
+    return Path(getattr(folders, f"user_{kind}_path")("pagerag", appauthor=False))
 
 
 def _made(folder: Path, remedy: str) -> Path:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from pagerag._remember import remember
@@ -157,15 +158,9 @@ def _decoded(text: str) -> SourceMap:
         at, origin = at + gap, origin + original_gap
         runs.append(Run(at, length, origin, original_length))
         at, origin = at + length, origin + original_length
-    return SourceMap(tuple(runs), tuple(_sums(steps)), line, tuple((start, name) for start, name in parts))
-
-
-def _sums(steps: Iterable[int]) -> list[int]:
-    result, total = [], 0
-    for step in steps:
-        total += step
-        result.append(total)
-    return result
+    return SourceMap(
+        tuple(runs), tuple(accumulate(steps)), line, tuple((start, name) for start, name in parts)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -301,10 +302,10 @@ class Settings:
 
     def get(self, name: str) -> Any:
         """Return the value of a dotted name."""
-        if name not in dict(self.fields()):
-            raise SettingsError(_unknown(name, dict(self.fields())))
-        section, _, key = name.partition(".")
-        return getattr(getattr(self, section), key)
+        known = dict(self.fields())
+        if name not in known:
+            raise SettingsError(_unknown(name, known))
+        return attrgetter(name)(self)
 
     def origin(self, name: str) -> str:
         """Return where the value of a dotted name comes from: ``default``, a file, a variable or ``flag``."""
@@ -363,15 +364,18 @@ def project_settings() -> tuple[bytes, dict[str, Any]]:
         raise SettingsError(f"there is no {PROJECT_FILE} in this folder")
     content = _content(PROJECT_FILE)
     found = _from_file(PROJECT_FILE, content)
-    names = guarded() + (["store.path"] if "://" in str(found.get("store.path", "")) else [])
-    return content, {name: found[name] for name in names if name in found}
+    return content, {name: found[name] for name in _guarded_in(found)}
+
+
+def _guarded_in(found: Mapping[str, Any]) -> list[str]:
+    names = [name for name in guarded() if name in found]
+    # documents, questions and keys would go to that address
+    return [*names, "store.path"] if "://" in str(found.get("store.path", "")) else names
 
 
 def _guard(path: Path, content: bytes, found: dict[str, Any]) -> list[str]:
     """Take the guarded settings out of ``found`` unless the file is trusted; say what was done."""
-    names = [name for name in guarded() if name in found]
-    if "://" in str(found.get("store.path", "")):
-        names.append("store.path")  # documents, questions and keys would go to that address
+    names = _guarded_in(found)
     if not names:
         return []
     if is_trusted(path, content):

@@ -6,7 +6,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from pagerag.batch.journal import Journal
@@ -46,13 +45,7 @@ class Hands(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def open_hands(engine: str = "local", workers: int | None = None, address: str | None = None) -> Hands:

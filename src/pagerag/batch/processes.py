@@ -28,7 +28,7 @@ class Processes:
     def __init__(self, count: int | None = None) -> None:
         if count is not None and count < 1:
             raise InputError(f"--workers is {count}; it must be at least 1")
-        self.count = count or _cores()
+        self.count = count or cores()
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -96,7 +96,8 @@ def _ready() -> None:
     time.sleep(0.02)  # long enough that every process of the pool is started
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return how many processors this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux

@@ -176,7 +176,7 @@ class Endpoint:
         ``take`` raises TransientError for what may pass. Call it inside ``within_deadline``.
         """
         url, headers = self._address(path), self._headers()
-        content = await asyncio.to_thread(_encoded, body)
+        content = (await asyncio.to_thread(json.dumps, body)).encode()
         async with self._client_and_gate() as client:
             for attempt in range(1, self.retry.attempts + 1):
                 attempts.count = attempt
@@ -298,14 +298,8 @@ class Endpoint:
             yield self._client
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body).encode()
-
-
 def _parsed(data: bytes, parse: Callable[[Any], T], secrets: Sequence[Secret]) -> T:
     value = decode_json(data, secrets)
-    if isinstance(value, Mapping) and value.get("error"):
-        raise TransientError(f"the endpoint reports an error: {excerpt(data, secrets)}")
     try:
         return parse(value)
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as problem:

@@ -97,7 +97,6 @@ def parse_completion(data: bytes, secrets: Sequence[Secret] = ()) -> Completion:
     ``secrets`` are starred where the reply is quoted in a message.
     """
     body = decode_json(data, secrets)
-    _no_error(body, data, secrets)
     choices = body.get("choices") if isinstance(body, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         raise TransientError(f"the reply has no choices: {excerpt(data, secrets)}")
@@ -132,7 +131,6 @@ class _Stream:
             return None
         data = payload.encode("utf-8", "replace")
         body = decode_json(data, secrets)
-        _no_error(body, data, secrets)
         if not isinstance(body, Mapping):
             raise TransientError(f"a streamed event is no object: {excerpt(data, secrets)}")
         self.completion.model = text_of(body.get("model")) or self.completion.model
@@ -200,11 +198,6 @@ class _Shown:
         if fresh := piece[len(known) :]:
             self.emit(fresh)
             self._pieces.append(fresh)
-
-
-def _no_error(body: Any, data: bytes, secrets: Sequence[Secret]) -> None:
-    if isinstance(body, Mapping) and body.get("error"):
-        raise TransientError(f"the endpoint reports an error: {excerpt(data, secrets)}")
 
 
 def _content(message: Mapping[str, Any], finish: Any, secrets: Sequence[Secret]) -> str:

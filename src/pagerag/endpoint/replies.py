@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from pagerag._secrets import Secret, redact
@@ -56,11 +56,11 @@ class HttpReply:
         size = 0
         unpack = self._decoder()
         async for chunk in self._response.aiter_raw():
-            for piece in _unpacked(unpack, chunk, most + 1 - size):
-                size += len(piece)
-                if size > most:
-                    raise EndpointError(f"the reply is larger than {most:,} bytes; this is no model endpoint")
-                yield piece
+            piece = _unpacked(unpack, chunk, most + 1 - size)
+            size += len(piece)
+            if size > most:
+                raise EndpointError(f"the reply is larger than {most:,} bytes; this is no model endpoint")
+            yield piece
         if unpack is not None and not unpack.eof:
             raise TransientError("the compressed reply ended too early")
 
@@ -73,24 +73,27 @@ class HttpReply:
         raise TransientError(f"the reply is packed as {excerpt(coding.encode())!r}, which was not asked for")
 
 
-def _unpacked(unpack: Any, chunk: bytes, most: int) -> list[bytes]:
+def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
     """Return ``chunk`` unpacked, cut off once it is longer than ``most`` bytes."""
-    if unpack is None:
-        return [chunk]
     try:
-        piece: bytes = unpack.decompress(chunk, max(1, most))
+        return chunk if unpack is None else bytes(unpack.decompress(chunk, max(1, most)))
     except zlib.error as problem:
         raise TransientError(f"the compressed reply is damaged ({problem})") from problem
-    return [piece]
 
 
 def decode_json(data: bytes, secrets: Sequence[Secret] = ()) -> Any:
-    """Return the JSON value in ``data``; raise TransientError for anything else, a proxy may have said it."""
+    """Return the JSON value in ``data``; raise TransientError for anything else, a proxy may have said it.
+
+    What the endpoint itself reports as an error may pass as well.
+    """
     try:
-        return json.loads(data, parse_int=_whole)
+        value = json.loads(data, parse_int=_whole)
     except (ValueError, RecursionError) as problem:
         deep = "is nested too deeply" if isinstance(problem, RecursionError) else "is not JSON"
         raise TransientError(f"the reply {deep} ({len(data):,} bytes: {excerpt(data, secrets)})") from None
+    if isinstance(value, Mapping) and value.get("error"):
+        raise TransientError(f"the endpoint reports an error: {excerpt(data, secrets)}")
+    return value
 
 
 def _whole(digits: str) -> int | float:

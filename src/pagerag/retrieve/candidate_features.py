@@ -312,7 +312,7 @@ class FeatureTable:
         back = (every_kind[:, chosen].T >= 0) & other
         missing = (1.0 - self._covers[chosen]) * self._idf
         left = missing.sum(axis=1, keepdims=True)
-        rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0) * weight
+        covers_rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0)
         rare = np.array(
             [
                 [len(p.title_terms & seed) / (1 + len(p.title_terms)) for p in passages]
@@ -321,7 +321,6 @@ class FeatureTable:
         )
         heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
         joined, near, gain = self._near(chosen[:4], other[:4], weight[:4])
-        covers_rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0)
         bridged, cued, bridges = self._bridged(chosen, other)
         worded = [self._worded.get(passage.unit.id, (0.0, 0.0)) for passage in passages]
         columns: dict[str, Any] = {
@@ -341,7 +340,7 @@ class FeatureTable:
             "near_joined": joined,
             "near_seed": near,
             "near_gain": gain,
-            "rest_covered": np.where(other, rest, 0.0).max(axis=0),
+            "rest_covered": np.where(other, covers_rest * weight, 0.0).max(axis=0),
             "shared_rare": np.where(other, rare * weight, 0.0).max(axis=0),
             "best_own": own[chosen[0]],
             "same_head": [bool(p.keys) and p.keys[0].split(" ")[0] in heads for p in passages],

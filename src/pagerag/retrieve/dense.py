@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pagerag.errors import CandidateError
 from pagerag.protocols import Encoder
+from pagerag.store.memory import vectors_of
 from pagerag.store.ranking import best
-from pagerag.text.terms import encoded_text
 from pagerag.units import Candidate, Pool
 
 
@@ -26,21 +24,7 @@ class DenseRetriever:
         self.candidates = tuple(candidates)
         self.encoder = encoder
         self.name = encoder.name
-        self.vectors = self._encoded()
-
-    def _encoded(self) -> NDArray[np.float32]:
-        given = [candidate.vector for candidate in self.candidates if candidate.vector is not None]
-        if given and len(given) == len(self.candidates):
-            for candidate, vector in zip(self.candidates, given, strict=True):
-                if vector.shape != (self.encoder.dimension,):
-                    raise CandidateError(
-                        f"candidate {candidate.id!r} has a vector of shape {vector.shape}, but the encoder "
-                        f"{self.encoder.name!r} makes {self.encoder.dimension} numbers; "
-                        "leave the vectors out or use the encoder they came from",
-                        item=candidate.id,
-                    )
-            return np.stack([np.asarray(vector, dtype=np.float32) for vector in given])
-        return self.encoder.encode_passages([encoded_text(c.title, c.text) for c in self.candidates])
+        self.vectors = vectors_of(candidates, encoder)
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """Return the ``k`` nearest units, nearest first, each with its score and its vector."""

@@ -215,8 +215,8 @@ def _piece(chunk: str) -> _Piece:
     return tuple(words), tuple(map(word_number, words)), tuple(flags), starts if words else 0, ends
 
 
-def read_names(text: str, *, max_words: int = MAX_READ) -> NameReading:
-    """Read the first ``max_words`` words of ``text`` for names and relation cues."""
+def read_names(text: str) -> NameReading:
+    """Read the first ``MAX_READ`` words of ``text`` for names and relation cues."""
     words: list[str] = []
     numbers: list[int] = []
     flags: list[int] = []
@@ -234,7 +234,7 @@ def read_names(text: str, *, max_words: int = MAX_READ) -> NameReading:
         length = len(words)
         if closing:
             ends.append(length)
-        if length >= max_words:
+        if length >= MAX_READ:
             break
     cues = [(place, RELATION_OF[word]) for place, word in enumerate(words) if word in RELATION_OF]
     return NameReading(words, numbers, flags, starts, ends, cues, length)

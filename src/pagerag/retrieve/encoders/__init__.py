@@ -13,7 +13,6 @@ a plug-in's name            an installed entry point of the group ``pagerag.enco
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from typing import Any, cast
 
 from pagerag._folders import cache_folder
@@ -69,53 +68,30 @@ def encoder(name: str, *, cache: bool = False, **options: Any) -> Encoder:
 
 
 def _make(name: str, options: dict[str, Any]) -> Encoder:
-    if name in _PLAIN:
-        return _PLAIN[name](**options)
-    kind, colon, rest = name.partition(":")
-    if colon and kind in _NAMED:
-        if not rest:
-            raise InputError(f"encoder {name!r} names no model; write {_NAMED[kind][1]}")
-        return _NAMED[kind][0](rest, **options)
+    kind, colon, model = name.partition(":")
+    if name == "wordllama":
+        from pagerag.retrieve.encoders.wordllama import WordLlama
+
+        return WordLlama(**options)
+    if name in ("minilm", "minilm-fp32"):
+        from pagerag.retrieve.encoders.minilm import MiniLM
+
+        return MiniLM(**({"quantised": False} if name == "minilm-fp32" else {}), **options)
+    if colon and kind in _NAMED and not model:
+        raise InputError(f"encoder {name!r} names no model; write {_NAMED[kind]}")
+    if colon and kind == "sentence-transformers":
+        from pagerag.retrieve.encoders.transformers import SentenceTransformersEncoder
+
+        return SentenceTransformersEncoder(model, **options)
+    if colon and kind == "openai":
+        from pagerag.retrieve.encoders.endpoint import EndpointEncoder
+
+        return EndpointEncoder.parse(model, **options)
     if name in names("encoder"):
         return cast(Encoder, load("encoder", name)(**options))
-    known = [*_PLAIN, *(example for _, example in _NAMED.values()), *names("encoder")]
-    raise InputError(f"there is no encoder named {name!r}; known: {', '.join(dict.fromkeys(known))}")
+    known = dict.fromkeys([*STORE_MAY_NAME, *_NAMED.values(), *names("encoder")])
+    raise InputError(f"there is no encoder named {name!r}; known: {', '.join(known)}")
 
 
-def _wordllama(**options: Any) -> Encoder:
-    from pagerag.retrieve.encoders.wordllama import WordLlama
-
-    return WordLlama(**options)
-
-
-def _minilm(**options: Any) -> Encoder:
-    from pagerag.retrieve.encoders.minilm import MiniLM
-
-    return MiniLM(**options)
-
-
-def _minilm_fp32(**options: Any) -> Encoder:
-    return _minilm(quantised=False, **options)
-
-
-def _sentence_transformers(model: str, **options: Any) -> Encoder:
-    from pagerag.retrieve.encoders.transformers import SentenceTransformersEncoder
-
-    return SentenceTransformersEncoder(model, **options)
-
-
-def _openai(model: str, **options: Any) -> Encoder:
-    from pagerag.retrieve.encoders.endpoint import EndpointEncoder
-
-    return EndpointEncoder.parse(model, **options)
-
-
-_PLAIN: dict[str, Callable[..., Encoder]] = {
-    "wordllama": _wordllama,
-    "minilm": _minilm,
-    "minilm-fp32": _minilm_fp32,
-}
-_NAMED: dict[str, tuple[Callable[..., Encoder], str]] = {
-    "sentence-transformers": (_sentence_transformers, "sentence-transformers:MODEL"),
-    "openai": (_openai, "openai:MODEL@URL"),
-}
+_NAMED = {"sentence-transformers": "sentence-transformers:MODEL", "openai": "openai:MODEL@URL"}
+"""Encoders that need a model's name, and how it is written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class EndpointEncoder:
         return cls(model, f"http{rest}", **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {
+        options: dict[str, Any] = {
             "query_prefix": self.query_prefix,
             "passage_prefix": self.passage_prefix,
             "batch": self.batch,
@@ -88,7 +89,7 @@ class EndpointEncoder:
             "dimension": self._dimension,
             "api_key": self._key,
         }
-        return _restore, (self.model, self.url, options)
+        return partial(EndpointEncoder, self.model, self.url, **options), ()
 
     @property
     def dimension(self) -> int:
@@ -136,10 +137,6 @@ class EndpointEncoder:
         return self._endpoint.ask(
             "embeddings", body, lambda reply: _vectors(reply, len(texts)), most=_LARGEST
         )
-
-
-def _restore(model: str, url: str, options: dict[str, Any]) -> EndpointEncoder:
-    return EndpointEncoder(model, url, **options)
 
 
 def _vectors(body: Any, count: int) -> NDArray[np.float32]:

@@ -7,10 +7,10 @@ plain one.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag._files import sha256_file, write_atomic
 from pagerag._folders import cache_folder
+from pagerag.batch.processes import cores
 from pagerag.errors import StoreError
 from pagerag.retrieve.encoders._text import encodable
 from pagerag.retrieve.encoders.bert_graph import bert_model
@@ -66,7 +67,7 @@ class MiniLM:
 
     def __init__(self, *, quantised: bool = True, threads: int | None = None) -> None:
         self.name = "minilm" if quantised else "minilm-fp32"
-        self.threads = threads or min(4, _cores())
+        self.threads = threads or min(4, cores())
         self._quantised = quantised
         runtime = need("onnxruntime", "onnxruntime", "minilm", "to run MiniLM")
         tokenizers = need("tokenizers", "tokenizers", "minilm", "to run MiniLM")
@@ -88,7 +89,7 @@ class MiniLM:
         self._tokenizer.enable_truncation(self.max_tokens)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._quantised, self.threads)
+        return partial(MiniLM, quantised=self._quantised, threads=self.threads), ()
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return unit-length rows, one per text."""
@@ -131,17 +132,6 @@ class MiniLM:
                 encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
                 results.extend(pool.map(one, [item.ids for item in encoded]))
         return results
-
-
-def _restore(quantised: bool, threads: int) -> MiniLM:
-    return MiniLM(quantised=quantised, threads=threads)
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
 
 
 def _built(*, quantised: bool) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,15 @@ class SentenceTransformersEncoder:
         changed = marks != (default.query_prefix, default.passage_prefix)
         self.name = f"sentence-transformers:{model}" + (f"#{marks[0]}|{marks[1]}" if changed else "")
         self.batch = batch
-        self._spec = (model, preset, batch, device, trust_remote_code, changes)
+        self._again = partial(
+            SentenceTransformersEncoder,
+            model,
+            preset=preset,
+            batch=batch,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            **changes,
+        )
         if self.preset.own_code and not trust_remote_code:
             raise InputError(
                 f"{model} comes with code of its own, which would run with your rights; if you trust it, "
@@ -98,7 +107,7 @@ class SentenceTransformersEncoder:
         self.dimension = int(ask() or self._encode([""], "").shape[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, self._spec
+        return self._again, ()
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return unit-length rows, one per text, encoded with the query prefix."""
@@ -160,11 +169,3 @@ def model_place(model: str) -> str:
             "to another directory for the model"
         )
     return model
-
-
-def _restore(
-    model: str, preset: str | None, batch: int, device: str | None, trusted: bool, changes: dict[str, Any]
-) -> SentenceTransformersEncoder:
-    return SentenceTransformersEncoder(
-        model, preset=preset, batch=batch, device=device, trust_remote_code=trusted, **changes
-    )
