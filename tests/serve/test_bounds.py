@@ -117,6 +117,19 @@ def test_deep_nesting_inside_a_document(small):
     assert reply.status_code in {200, 422}
 
 
+def test_a_query_nested_as_deep_as_json_allows(small):
+    deep = b'{"content":' * 1000 + b'"q"' + b"}" * 1000
+    reply = httpx.post(f"{small.url}/rerank", content=b'{"documents": ["a"], "query": ' + deep + b"}")
+    assert reply.status_code == 200, reply.text
+
+
+@pytest.mark.parametrize("top", ["--5", "- 5", "-", "5-", "five"])
+def test_a_number_that_is_none(small, top):
+    reply = httpx.post(f"{small.url}/rerank", json={"query": "q", "documents": ["a", "b"], "top_n": top})
+    assert reply.status_code == 422
+    assert "top_n must be a whole number" in reply.json()["detail"]
+
+
 def test_a_slow_client_is_told_and_left(wire):
     wire.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
     started = time.perf_counter()

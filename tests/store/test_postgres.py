@@ -343,7 +343,7 @@ def test_both_rankings_take_one_round_trip(
     store: engine.PostgresCorpus, encoder: FakeEncoder, tmp_path: Path
 ) -> None:
     with store.snapshot() as now, (tmp_path / "trace").open("w") as trace:
-        server = now._states[0].lent.connection.pgconn
+        server = now._states[0].connection.pgconn
         server.trace(trace.fileno())
         words, near = now.rank_both("film composer", encoder.encode_queries(["film composer"]), 20)
         server.untrace()

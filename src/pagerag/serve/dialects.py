@@ -148,7 +148,7 @@ def _top(body: Mapping[str, Any], names: Sequence[str], count: int) -> int | Non
     value = next((body[name] for name in names if body.get(name) is not None), None)
     if value is None:
         return None
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 12:
+    if isinstance(value, str) and value.strip().removeprefix("-").isdecimal() and len(value) < 12:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -61,14 +61,14 @@ def read_document(value: object, place: int, rank_fields: Sequence[str] = ()) ->
 
 def read_text(value: object, name: str) -> str:
     """Return a text that may come as a string, as ``{"text"}`` or as a list of content parts."""
+    while isinstance(value, Mapping):
+        if isinstance(value.get("text"), str):
+            return str(value["text"])
+        if "content" not in value:
+            break
+        value = value["content"]
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping):
-        inner = value.get("text")
-        if isinstance(inner, str):
-            return inner
-        if "content" in value:
-            return read_text(value["content"], name)
     if isinstance(value, list):
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in value]
         return "\n".join(part for part in parts if isinstance(part, str))
