@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+import httpx
 import pytest
 
 from .conftest import BODIES, GOLD, KEY, QUESTION, TEXTS, TITLES
@@ -218,6 +219,12 @@ def test_openai_chat_with_annotations(server):
     assert reply.usage.total_tokens > 0
 
 
+def verdicts(server) -> float:
+    """How many promotions the server has counted."""
+    lines = httpx.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {KEY}"}).text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith("pagerag_verdicts_total{"))
+
+
 def test_openai_chat_streams_the_same_answer(server):
     openai = pytest.importorskip("openai")
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY)
@@ -226,6 +233,7 @@ def test_openai_chat_streams_the_same_answer(server):
         {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
     ]
     whole = client.chat.completions.create(model="pagerag/demo", messages=messages)
+    counted = verdicts(server)
     stream = client.chat.completions.create(
         model="pagerag/demo", messages=messages, stream=True, stream_options={"include_usage": True}
     )
@@ -237,6 +245,7 @@ def test_openai_chat_streams_the_same_answer(server):
             ends.append(choice.finish_reason)
     assert text == whole.choices[0].message.content
     assert ends[-1] == "stop"
-    assert usage.total_tokens > 0
+    assert usage == whole.usage
+    assert verdicts(server) == counted + 1
     with pytest.raises(openai.NotFoundError, match="no store"):
         client.chat.completions.create(model="nowhere", messages=messages)

@@ -67,7 +67,7 @@ def router(service: Service) -> APIRouter:
             stream = AnswerStream(service, held.pipeline, None, question)
             usage = bool((asked.stream_options or {}).get("include_usage"))
             return StreamingResponse(
-                _chunks(stream, head, held, request, usage=usage),
+                _chunks(service, stream, head, held, request, usage=usage),
                 media_type="text/event-stream",
                 headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
             )
@@ -166,7 +166,13 @@ def _usage(result: Result, text: str) -> dict[str, int]:
 
 
 async def _chunks(
-    stream: AnswerStream, head: Mapping[str, Any], held: Held, request: Request, *, usage: bool
+    service: Service,
+    stream: AnswerStream,
+    head: Mapping[str, Any],
+    held: Held,
+    request: Request,
+    *,
+    usage: bool,
 ) -> AsyncIterator[bytes]:
     """Yield the answer in OpenAI's chunks: the reader's words as they come, then sources and annotations."""
 
@@ -185,6 +191,7 @@ async def _chunks(
             sent += item
             yield chunk({"content": item})
         elif not isinstance(item, Stage):
+            service.count(request, item.state, item.question)
             text, annotations = _written(item, held, request)
             # What was streamed is the reader's own wording; the final text mostly adds to it.
             rest = text[len(sent) :] if text.startswith(sent) else f"\n\n{text}"
