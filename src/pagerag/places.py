@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -144,8 +144,11 @@ class SourceMap:
 
     @classmethod
     def from_text(cls, text: str) -> SourceMap:
-        """Return the map that ``to_text`` wrote; an empty one for an empty text."""
-        return _decoded(text) if text else cls()
+        """Return the map that ``to_text`` wrote, an empty one for an empty text; others raise ValueError."""
+        try:
+            return _decoded(text) if text else cls()
+        except (TypeError, OverflowError, RecursionError) as broken:
+            raise ValueError(f"not a map to a source: {broken}") from broken
 
 
 @remember(8 << 20)
@@ -154,12 +157,13 @@ def _decoded(text: str) -> SourceMap:
     runs = []
     at = origin = 0
     for place in range(0, len(flat), 4):
-        gap, length, original_gap, original_length = flat[place : place + 4]
+        gap, length, original_gap, original_length = map(int, flat[place : place + 4])
         at, origin = at + gap, origin + original_gap
         runs.append(Run(at, length, origin, original_length))
         at, origin = at + length, origin + original_length
+    newlines = tuple(accumulate(map(int, steps)))
     return SourceMap(
-        tuple(runs), tuple(accumulate(steps)), line, tuple((start, name) for start, name in parts)
+        tuple(runs), newlines, int(line), tuple((int(start), str(name)) for start, name in parts)
     )
 
 
@@ -213,21 +217,48 @@ def place_of(candidate: Candidate, start: int = 0, end: int | None = None) -> Pl
     """
     data = candidate.metadata
     end = len(candidate.text) if end is None else end
-    page = data.get("page")
-    for span, number in zip(data.get("sentences", ()), data.get("pages", ()), strict=False):
+    page, pages = data.get("page"), data.get("pages")
+    for span, number in zip(
+        sentence_spans(data), pages if isinstance(pages, list | tuple) else (), strict=False
+    ):
         if span[0] <= start:
             page = number
     section = _section(data.get("section_path"), data.get("section"))
-    origin = data.get("origin")
-    if not isinstance(origin, str) or not origin:
-        base = int(data.get("start", 0))
+    within = whole_number(data, "within")
+    found = _located(data.get("origin"), within + start, within + end)
+    if found is None:
+        base = whole_number(data, "start")
         return Place(data.get("path"), page, base + start, base + end, section=section)
-    within = int(data.get("within", 0))
-    found = SourceMap.from_text(origin).locate(within + start, within + end)
     # A page or a part says where to look; the lines of its extracted text are not those of the file.
     line = found.line if page is None and found.part is None else None
     part = None if page is not None else found.part
     return Place(data.get("path"), page, found.start, found.end, line, section, part)
+
+
+# What stores write into metadata is told from what callers keep there under the same names.
+
+
+def _located(origin: object, start: int, end: int) -> Located | None:
+    if not isinstance(origin, str) or not origin:
+        return None
+    try:
+        return SourceMap.from_text(origin).locate(start, end)
+    except ValueError:
+        return None
+
+
+def whole_number(data: Mapping[str, Any], name: str) -> int:
+    """Return a number that a store wrote; 0 for anything else."""
+    value = data.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def sentence_spans(data: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Return the offsets of sentences that a store wrote; none for anything else."""
+    try:
+        return [(int(start), int(end)) for start, end in data.get("sentences", ())]
+    except (TypeError, ValueError):
+        return []
 
 
 def _section(path: object, last: object) -> tuple[str, ...]:

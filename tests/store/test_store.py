@@ -16,8 +16,32 @@ from pagerag.retrieve import CorpusRetriever
 from pagerag.store import FileRecord, SqliteCorpus, Unit, open_store, place_of, sentences_of
 from pagerag.testing import FakeEncoder, check_retriever
 from pagerag.text import Analysis, Analyzer
+from pagerag.units import Candidate
 
 QUESTION = "Which city was the composer of Interstellar born in?"
+
+
+def test_metadata_of_the_callers_own_under_our_names() -> None:
+    own = {
+        "origin": "web",
+        "start": "top",
+        "within": None,
+        "sentences": ["One.", 2],
+        "pages": "4-5",
+        "ordinal": "a",
+    }
+    unit = Candidate("a", "One fact. Another fact.", metadata=own)
+    assert (place_of(unit, 4, 9).start, place_of(unit, 4, 9).end) == (4, 9)
+    assert [one.text for one in sentences_of(unit)] == ["One fact.", "Another fact."]
+    for origin in (
+        "[" * 100_000,
+        "[1]",
+        '[[1,1,"a",1],1,[],[]]',
+        '[[0,1,0,1],1,[],[["a","b"]]]',
+        "[[1e999],1,[],[]]",
+    ):
+        hostile = Candidate("b", "One fact.", metadata={"origin": origin, "path": "b.txt"})
+        assert str(place_of(hostile)) == "b.txt, characters 0-9"
 
 
 def test_it_is_a_store(store: SqliteCorpus) -> None:

@@ -79,10 +79,9 @@ class MemoryCorpus(CorpusBase):
             state = self._state
         yield state
 
-    def fetch(self, ids: Sequence[str]) -> list[Candidate]:
-        """Return the units of these ids, in this order; an unknown id raises InputError."""
-        super().fetch(ids)
-        return [self._held[name].candidate for name in ids]
+    def _candidates(self, ids: Sequence[str]) -> dict[str, Candidate]:
+        held = self._held  # a write makes another mapping
+        return {name: held[name].candidate for name in ids if name in held}
 
     @contextmanager
     def writing(self) -> Iterator[None]:

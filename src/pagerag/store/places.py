@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pagerag.places import place_of
+from pagerag.places import place_of, sentence_spans, whole_number
 from pagerag.text import split_sentences
 from pagerag.units import Candidate
 
@@ -18,19 +18,18 @@ def sentences_of(candidate: Candidate) -> list[Candidate]:
     The vector and the score are the passage's and stay with it: a sentence has neither.
     """
     data = candidate.metadata
-    spans = data.get("sentences") or split_sentences(candidate.text)
+    spans = sentence_spans(data) or split_sentences(candidate.text)
     shared = {key: value for key, value in data.items() if key not in ("sentences", "pages")}
-    first = int(data.get("ordinal", 0))
+    first, base = whole_number(data, "ordinal"), whole_number(data, "start")
     result = []
     for number, (start, end) in enumerate(spans):
         place = place_of(candidate, start, end)
-        base = int(data.get("start", 0))
         own = {
             **shared,
             "passage": candidate.id,
             "start": base + start,
             "end": base + end,
-            "within": int(data.get("within", 0)) + start,
+            "within": whole_number(data, "within") + start,
             "ordinal": first + number,
             "sentences": [[0, end - start]],
         }
