@@ -21,7 +21,7 @@ def convert(name: str, value: Any, item: Any, place: str) -> Any:
     kind = str(item.type)
     try:
         result = _PARSERS[kind](value)
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, RecursionError) as problem:
         said = "a secret" if kind == "Secret" else repr(value)
         raise SettingsError(f"{name} must be {_KIND_NAMES[kind]}, not {said}{where}") from problem
     rules = item.metadata

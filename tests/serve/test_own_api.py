@@ -190,6 +190,8 @@ def test_uploads_make_a_store_and_answers_follow_it(tmp_path):
         bad = http.post("/v1/stores/new/files", files=[("files", ("run.exe", b"MZ", "x/y"))])
         assert bad.status_code == 422
         assert ".md" in bad.json()["message"]
+        twice = [("files", (f"{folder}/a.md", b"# A", "text/markdown")) for folder in ("x", "y")]
+        assert "same name" in http.post("/v1/stores/new/files", files=twice).json()["detail"]
         assert http.post("/v1/stores/new/files", content=b"x").status_code == 422
 
 

@@ -90,6 +90,7 @@ def test_a_named_file_is_the_only_one(tmp_path):
         ("[chat]\ntemperature = nan\n", "a number"),
         ('[retrieve]\nadaptive = "perhaps"\n', "true or false"),
         ("[chat]\nextra = 3\n", "table"),
+        (f"[chat]\nextra = '{'[' * 100_000}'\n", "table"),
         ("[chat]\nmodel = 3\n", "text"),
     ],
 )

@@ -241,6 +241,8 @@ async def _files(service: Service, request: Request) -> dict[str, bytes]:
         raise Problem(408, "slow_client", "the files did not arrive in time") from None
     if not files:
         raise Unusable("there is no file in the form; each goes under the name 'files'", field="files")
+    if len(files) < len(found):
+        raise Unusable("two files have the same name; rename one, or send them one by one", field="files")
     return files
 
 
