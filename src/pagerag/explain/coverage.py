@@ -15,7 +15,7 @@ from pagerag.text.terms import terms, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Answer, Candidate
 
-__all__ = ["Coverage", "coverage", "covered_words", "evidence_places", "listed"]
+__all__ = ["Coverage", "coverage", "covered_words", "evidence_places", "listed", "nodes_of"]
 
 _WH = frozenset("who whom whose what which when where why how".split())
 _ALONE = frozenset("who whom when where why".split())  # ask for something without a noun
@@ -136,14 +136,15 @@ def evidence_places(promotion: Promotion, answer: Answer | None) -> list[int]:
     return sorted(places)
 
 
-def _nodes(promotion: Promotion, places: Collection[int]) -> list[int]:
+def nodes_of(promotion: Promotion, places: Collection[int]) -> list[int]:
+    """Return the sentences of the graph that stand in the units at these places of the pool."""
     inner = {place: i for i, place in enumerate(promotion.order)}
     return promotion.evidence.nodes_of({inner[place] for place in places})
 
 
 def _has(promotion: Promotion, places: Sequence[int]) -> set[str]:
     """Return the words of the question that the units' texts, titles or sections have."""
-    found = covered_words(promotion, _nodes(promotion, places))
+    found = covered_words(promotion, nodes_of(promotion, places))
     said = {term for place in places for term in terms(_all_text(promotion.candidates[place]))}
     tokens = read_question(promotion.question).tokens
     return found | {token for token in tokens if not said.isdisjoint(terms_of([token]))}
@@ -189,7 +190,7 @@ def _nouns(after: Sequence[_Word]) -> int:
 def _holds_kind(promotion: Promotion, places: Sequence[int], part: Sequence[str]) -> bool:
     """Return whether the units hold something of the kind that a phrase asks for; unknown kinds are held."""
     kind = next((_KIND[word] for word in part if word in _KIND), None)
-    nodes = _nodes(promotion, places)
+    nodes = nodes_of(promotion, places)
     reading = promotion.evidence.reading
     if kind in _FLAG:
         return bool((np.asarray(reading.flags)[nodes] & _FLAG[kind]).any())

@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from pagerag.explain.style import asset
+from pagerag.explain.shapes import asset
 
 __all__ = ["app_page", "page"]
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from pagerag.explain.reasons import path_reason
-from pagerag.explain.shapes import clip, curve, lines_of, text_lines, width_of
-from pagerag.explain.style import drawing
+from pagerag.explain.reasons import path_reason, scores_of
+from pagerag.explain.shapes import asset, clip, curve, lines_of, text_lines, width_of
 from pagerag.promotion import Promotion
 from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate
 
-__all__ = ["paths_svg"]
+__all__ = ["naming_asked", "paths_svg"]
 
 CARD, SIDE, GAP_X, GAP_Y, MARGIN = 236.0, 158.0, 148.0, 26.0, 16.0
 MOST_LINES, MOST_TITLE_LINES = 6, 4
@@ -96,7 +95,7 @@ def paths_svg(
     if alone:
         fonts = "svg{font-family:system-ui,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif}"
         ground = f'<rect width="{width:.0f}" height="{height:.0f}" rx="12" class="ground"/>'
-        parts.insert(0, f"<style>{fonts}{drawing()}</style>{ground}")
+        parts.insert(0, f"<style>{fonts}{asset('drawing.css')}</style>{ground}")
     return (
         f'<svg class="paths" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'xmlns="http://www.w3.org/2000/svg" role="group" aria-label="Evidence paths">{"".join(parts)}</svg>'
@@ -106,8 +105,8 @@ def paths_svg(
 def _steps(promotion: Promotion) -> list[tuple[bool, list[Candidate], list[_Link]]]:
     """Return the paths worth drawing: kept ones first, each from the unit that names what is asked."""
     chosen: list[tuple[bool, list[Candidate], list[_Link]]] = []
-    asking = _naming_asked(promotion)
-    scores = _scores(promotion)
+    asking = naming_asked(promotion)
+    scores = scores_of(promotion)
     seen: set[frozenset[str]] = set()
     counts = {True: 0, False: 0}
     limits = {True: MOST_KEPT, False: MOST_REJECTED}
@@ -148,11 +147,7 @@ def _worth(path: SupportPath, scores: Mapping[str, float]) -> tuple[bool, float,
     return True, 0.0, neighbours, len(path.units) > 3, path.rank
 
 
-def _scores(promotion: Promotion) -> dict[str, float]:
-    return {unit.id: float(s) for unit, s in zip(promotion.pool, promotion.scores, strict=True)}
-
-
-def _naming_asked(promotion: Promotion) -> set[str]:
+def naming_asked(promotion: Promotion) -> set[str]:
     """Return the units that name an entity of the question."""
     graph = promotion.graph
     asked = {node["id"] for node in graph.nodes if node.get("asked")}
@@ -182,7 +177,7 @@ def _layout(
 ) -> tuple[dict[str, _Card], list[_Link]]:
     core = [unit.id for unit in promotion.core]
     context = [unit.id for unit in promotion.context]
-    scores = _scores(promotion)
+    scores = scores_of(promotion)
     cards: dict[str, _Card] = {}
 
     said = dict(quotes)  # of a longer unit, what the answer cites, else the sentence the path runs through
@@ -215,7 +210,7 @@ def _layout(
 
 def _first_cards(cards: dict[str, _Card], links: Sequence[_Link], promotion: Promotion) -> list[_Card]:
     ends = {link.end for link in links if link.kind == "kept"}
-    asking = _naming_asked(promotion)
+    asking = naming_asked(promotion)
     return [
         card
         for name, card in cards.items()

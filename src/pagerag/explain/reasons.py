@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from pagerag.explain.coverage import covered_words
+from pagerag.explain.coverage import covered_words, nodes_of
+from pagerag.explain.shapes import clip
 from pagerag.promotion import Promotion
+from pagerag.promotion.select import Decision
 from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.units import Candidate
 
-__all__ = ["path_reason", "selection_steps"]
+__all__ = ["path_reason", "scores_of", "selection_steps"]
 
 _HUB = 0.6  # from here on a trigger links too much to tell candidates apart
 _NOISE = 0.5
@@ -32,27 +32,19 @@ def path_reason(promotion: Promotion, path: SupportPath) -> str:
     """Return what decided about a path: the selector's own numbers, or the weakest point of the path."""
     if path.verdict == "kept":
         return "all of its passages are in the core"
-    decided = _decision_of(promotion, path)
-    if decided:
-        return decided
-    core = {unit.id for unit in promotion.core}
-    outside = [unit for unit in path.units if unit.id not in core]
-    hub = _hub(promotion, path)
-    if hub:
-        return hub
-    repeated = _repeats(promotion, outside)
-    if repeated:
-        return repeated
-    return _weakest(promotion, outside)
-
-
-def _decision_of(promotion: Promotion, path: SupportPath) -> str:
     for decision in promotion.judgement.decisions:
         if decision.path == path.rank - 1 and decision.verdict != "kept":
-            if decision.verdict == "no room":
-                return _VERDICTS["no room"]
-            return f"{_VERDICTS[decision.verdict]} (adds {decision.support:.2f}, costs {decision.cost:.2f})"
-    return ""
+            return _decided(decision)
+    core = {unit.id for unit in promotion.core}
+    outside = [unit for unit in path.units if unit.id not in core]
+    return _hub(promotion, path) or _repeats(promotion, outside) or _weakest(promotion, outside)
+
+
+def _decided(decision: Decision) -> str:
+    """Return the selector's verdict on a path with its numbers."""
+    if decision.verdict == "no room":
+        return _VERDICTS["no room"]
+    return f"{_VERDICTS[decision.verdict]} (adds {decision.support:.2f}, costs {decision.cost:.2f})"
 
 
 def _hub(promotion: Promotion, path: SupportPath) -> str:
@@ -88,26 +80,22 @@ def _repeats(promotion: Promotion, outside: list[Candidate]) -> str:
 
 def _weakest(promotion: Promotion, outside: list[Candidate]) -> str:
     """Return how the weakest passage of the path compares, and what of the question it leaves out."""
-    scores = _scores(promotion)
-    core = [scores[unit.id] for unit in promotion.core]
     if not outside:
         return "its passages are in the core, but another order of them was the better argument"
+    scores = scores_of(promotion)
     weak = min(outside, key=lambda unit: scores[unit.id])
     told = f"“{_name(weak)}” scores {scores[weak.id]:.2f}"
-    if core:
-        told += f", the weakest passage of the core {min(core):.2f}"
-    inner = {place: i for i, place in enumerate(promotion.order)}
-    places = {unit.id: place for place, unit in enumerate(promotion.pool)}
-    evidence = promotion.evidence
-    nodes = evidence.nodes_of({inner[places[weak.id]]})
-    inside = evidence.nodes_of({inner[place] for place in promotion.core_places})
-    fresh = covered_words(promotion, nodes) - covered_words(promotion, inside)
-    if not fresh and inside:
+    if promotion.core:
+        told += f", the weakest passage of the core {min(scores[unit.id] for unit in promotion.core):.2f}"
+    said = covered_words(
+        promotion, nodes_of(promotion, [[unit.id for unit in promotion.pool].index(weak.id)])
+    )
+    inside = nodes_of(promotion, promotion.core_places)
+    if inside and said <= covered_words(promotion, inside):
         return f"{told}; it says nothing of the question that the core does not say"
-    asked = set(promotion.evidence.reading.question.tokens)
-    lacking = [word for word in dict.fromkeys(promotion.evidence.reading.question.tokens)
-               if word in asked - covered_words(promotion, nodes)][:3]  # fmt: skip
-    return f"{told}; it does not say {', '.join(f'“{word}”' for word in lacking)}" if lacking else told
+    asked = dict.fromkeys(promotion.evidence.reading.question.tokens)
+    lacking = [word for word in asked if word not in said][:3]
+    return f"{told}; it does not say {_quoted(lacking)}" if lacking else told
 
 
 def selection_steps(promotion: Promotion) -> list[dict[str, Any]]:
@@ -132,15 +120,12 @@ def _by_decisions(promotion: Promotion) -> list[dict[str, Any]]:
             chosen = [*chosen, *(node for node in nodes if node not in chosen)]
         elif decision.verdict == "reverted":
             chosen = list(before)
-        numbers = "" if decision.verdict == "no room" else (
-            f" (adds {decision.support:.2f}, costs {decision.cost:.2f})"
-        )  # fmt: skip
         steps.append(
             {
                 "path": decision.path + 1,
                 "units": _ids(promotion, (unit_of[node] for node in nodes)),
                 "verdict": decision.verdict,
-                "reason": f"{_VERDICTS[decision.verdict]}{numbers}",
+                "reason": _decided(decision),
                 "gain": round(decision.support, 4),
                 "cost": round(decision.cost, 4),
                 "support": round(decision.total, 4),
@@ -162,24 +147,21 @@ def _shortened(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _by_score(promotion: Promotion) -> list[dict[str, Any]]:
     """Return the learned walk: passages by falling score, as long as each makes the set worth more."""
-    scores = _scores(promotion)
+    scores = scores_of(promotion)
     core = {unit.id for unit in promotion.core}
     context = {unit.id for unit in promotion.context}
-    inner = {place: i for i, place in enumerate(promotion.order)}
-    places = {unit.id: place for place, unit in enumerate(promotion.pool)}
-    least = min((scores[unit.id] for unit in promotion.core), default=1.0)
-    order = sorted(promotion.pool, key=lambda unit: (unit.id not in core, -scores[unit.id]))
-    order = sorted(order, key=lambda unit: -scores[unit.id])
+    least = min((scores[name] for name in core), default=1.0)
+    ranked = sorted(enumerate(promotion.pool), key=lambda one: (-scores[one[1].id], one[1].id not in core))
     chosen: list[str] = []
     covered: set[str] = set()
     steps: list[dict[str, Any]] = []
-    for unit in order[:_MOST_STEPS]:
-        said = covered_words(promotion, promotion.evidence.nodes_of({inner[places[unit.id]]}))
+    for place, unit in ranked[:_MOST_STEPS]:
+        said = covered_words(promotion, nodes_of(promotion, [place]))
         fresh = sorted(said - covered)
         if unit.id in core:
             verdict = "kept"
             chosen.append(unit.id)
-            adds = f"; it adds {', '.join(f'“{word}”' for word in fresh[:4])}" if fresh else ""
+            adds = f"; it adds {_quoted(fresh[:4])}" if fresh else ""
             reason = f"support {scores[unit.id]:.2f}: with it the set is worth more than without{adds}"
             covered |= said
         else:
@@ -211,16 +193,19 @@ def _left_out(score: float, least: float, fresh: list[str]) -> str:
     return told if fresh else f"{told}; it says nothing of the question that is not said already"
 
 
-def _scores(promotion: Promotion) -> Mapping[str, float]:
-    values = np.asarray(promotion.scores, dtype=float).tolist()
-    return {unit.id: value for unit, value in zip(promotion.pool, values, strict=True)}
+def scores_of(promotion: Promotion) -> dict[str, float]:
+    """Return the score of each unit of the pool by its id."""
+    return {unit.id: float(score) for unit, score in zip(promotion.pool, promotion.scores, strict=True)}
 
 
-def _ids(promotion: Promotion, units: Any) -> list[str]:
+def _ids(promotion: Promotion, units: Iterable[int]) -> list[str]:
     pool = promotion.evidence.reading.candidates
     return list(dict.fromkeys(pool[unit].id for unit in units))
 
 
 def _name(unit: Candidate) -> str:
-    flat = " ".join((unit_label(unit) if unit.title else unit.text).split())
-    return flat if len(flat) <= 60 else flat[:59].rstrip() + "…"
+    return clip(unit_label(unit) if unit.title else unit.text, 60)
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"“{word}”" for word in words)

@@ -1,13 +1,21 @@
-"""Small drawing words for SVG: escaped text, wrapped lines, cards, curves."""
+"""Small drawing words for SVG: escaped text, wrapped lines, curves; and the files that pages are made of."""
 
 from __future__ import annotations
 
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 
-__all__ = ["clip", "curve", "lines_of", "text_lines", "width_of"]
+__all__ = ["asset", "clip", "curve", "lines_of", "text_lines", "width_of"]
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a style, a script or a piece of a page."""
+    return (Path(__file__).with_name("assets") / name).read_text(encoding="utf-8")
 
 
 def clip(text: str, most: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pagerag.explain.coverage import Coverage, coverage, evidence_places, listed
@@ -29,13 +29,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
-        return {
-            "tone": self.tone,
-            "label": self.label,
-            "words": self.words,
-            "covered": list(self.covered),
-            "missing": list(self.missing),
-        }
+        return {**asdict(self), "covered": list(self.covered), "missing": list(self.missing)}
 
 
 def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
@@ -47,19 +41,18 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
         these = "1 passage supports" if count == 1 else f"{count} passages together support"
         what = "an answer" if answer is None else "the answer"
         return Verdict("good", "enough evidence", f"{these} {what}{_sure(answer)}.", found.covered, ())
+    told = _told(found)
     if state == "enough":
         tone, label = "unsure", "no answer found"
-        words = f"The reader saw no answer in the evidence: {_told(found)}."
-    elif state == "ambiguous":
-        tone, label = "unsure", "may be enough"
-        words = f"{_capital(_told(found))}."
-        if answer is not None and not silent:
-            words = f"Not certain{_sure(answer, ' (', ')')}: {_told(found)}."
+        words = f"The reader saw no answer in the evidence: {told}."
     else:
-        tone, label = "bad", "not enough evidence"
-        words = f"{_capital(_told(found))}."
-        if answer is not None and not silent:
-            words = f"A guess from the nearest passages: {_told(found)}."
+        tone, label = ("unsure", "may be enough") if state == "ambiguous" else ("bad", "not enough evidence")
+        if answer is None or silent:
+            words = f"{told[:1].upper()}{told[1:]}."
+        elif state == "ambiguous":
+            words = f"Not certain{_sure(answer, ' (', ')')}: {told}."
+        else:
+            words = f"A guess from the nearest passages: {told}."
     return Verdict(tone, label, words, found.covered, found.missing)
 
 
@@ -72,10 +65,6 @@ def _told(found: Coverage) -> str:
     if found.covered:
         return f"found {listed(found.covered)}, but not clearly what is asked"
     return "the question names nothing to look for"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _sure(answer: Answer | None, opens: str = "; ", closes: str = "") -> str:

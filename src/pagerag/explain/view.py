@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from pagerag.explain.paths import paths_svg
-from pagerag.explain.reasons import path_reason, selection_steps
+from pagerag.explain.paths import naming_asked, paths_svg
+from pagerag.explain.reasons import path_reason, scores_of, selection_steps
 from pagerag.explain.verdict import verdict
 from pagerag.places import place_of
 from pagerag.promotion import Promotion
@@ -91,7 +89,6 @@ def _candidates(
     answer: Answer | None,
     found: Mapping[str, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    scores = np.asarray(promotion.scores, dtype=float).tolist()
     core, context = set(promotion.core_places), set(promotion.context_places)
     numbers = {unit.id: number for number, unit in enumerate(shown, 1)}
     cited: dict[str, list[Citation]] = {}
@@ -101,16 +98,17 @@ def _candidates(
     retrieved = {place: rank for rank, place in enumerate(promotion.order, 1)}
     rows = []
     for place, unit in enumerate(promotion.pool):
+        passage = str(unit.metadata.get("passage", unit.id))
         rows.append(
             {
                 "id": unit.id,
-                "passage": str(unit.metadata.get("passage", unit.id)),
+                "passage": passage,
                 "title": unit.title,
                 "label": unit_label(unit) if unit.title else None,
                 "text": unit.text[:_MOST_TEXT],
                 "cut": max(0, len(unit.text) - _MOST_TEXT),
                 "skip": _heading(unit),
-                "score": round(scores[place], 4),
+                "score": round(float(promotion.scores[place]), 4),
                 "retrieved": retrieved[place],
                 "retrieved_score": None if unit.score is None else round(float(unit.score), 4),
                 "role": "core" if place in core else "fill" if place in context else "pool",
@@ -118,11 +116,7 @@ def _candidates(
                 "why": list(promotion.why(place)) if place in context else [],
                 "marks": _marks(unit, cited.get(unit.id, [])),
                 "place": _place(unit),
-                **(
-                    {"found": dict(found[key])}
-                    if (key := str(unit.metadata.get("passage", unit.id))) in found
-                    else {}
-                ),
+                **({"found": dict(found[passage])} if passage in found else {}),
             }
         )
     return rows
@@ -140,19 +134,14 @@ def _heading(unit: Candidate) -> int:
 
 def _argument(promotion: Promotion) -> dict[str, Any] | None:
     """Return the kept path of several units whose weakest unit is the strongest."""
-    scores = dict(
-        zip((unit.id for unit in promotion.pool), np.asarray(promotion.scores).tolist(), strict=True)
-    )
+    scores = scores_of(promotion)
     kept = [
         path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1
     ]
     if not kept:
         return None
     best = min(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
-    asked = {node["id"] for node in promotion.graph.nodes if node.get("asked")}
-    naming = {e["from"] for e in promotion.graph.edges if e["kind"] == "mention" and e["to"] in asked}
-    unit_of = {node["id"]: node["unit"] for node in promotion.graph.nodes if node["kind"] == "sentence"}
-    names = {unit_of[node] for node in naming if node in unit_of}
+    names = naming_asked(promotion)
     told = best.to_dict() | {"labels": list(best.labels)}
     if told["units"][-1] in names and told["units"][0] not in names:  # it begins with what the question names
         for key in ("units", "labels", "sentences", "edges"):
