@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pagerag._extras import need
 from pagerag.errors import InputError
@@ -47,47 +48,44 @@ class PageRAGPostprocessor(StageFields, BaseNodePostprocessor):  # type: ignore[
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        question, vector = _query(query_bundle)
-        stage = self._stage()
-        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=stage.k, model_name=_MODEL))
-        with self.callback_manager.event(
-            CBEventType.RERANKING, payload=_payload(nodes, question, stage.k)
-        ) as event:
-            picked = stage.select(question, _units(nodes), vector=vector)
-            kept = _copies(nodes, picked, flat=self.flat_metadata)
-            event.on_end(payload={EventPayload.NODES: kept})
-        _dispatcher.event(ReRankEndEvent(nodes=kept))
+        stage, asked = self._stage(), _asked(query_bundle)
+        with self._reported(nodes, asked, stage.k) as kept:
+            picked = stage.select(asked.query_str, _units(nodes), vector=asked.embedding)
+            kept += _copies(nodes, picked, flat=self.flat_metadata)
         return kept
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        question, vector = _query(query_bundle)
-        stage = self._stage()
-        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=stage.k, model_name=_MODEL))
-        with self.callback_manager.event(
-            CBEventType.RERANKING, payload=_payload(nodes, question, stage.k)
-        ) as event:
-            picked = await stage.aselect(question, _units(nodes), vector=vector)
-            kept = _copies(nodes, picked, flat=self.flat_metadata)
-            event.on_end(payload={EventPayload.NODES: kept})
-        _dispatcher.event(ReRankEndEvent(nodes=kept))
+        stage, asked = self._stage(), _asked(query_bundle)
+        with self._reported(nodes, asked, stage.k) as kept:
+            picked = await stage.aselect(asked.query_str, _units(nodes), vector=asked.embedding)
+            kept += _copies(nodes, picked, flat=self.flat_metadata)
         return kept
 
+    @contextmanager
+    def _reported(
+        self, nodes: list[NodeWithScore], asked: QueryBundle, k: int
+    ) -> Iterator[list[NodeWithScore]]:
+        """Report a rerank around the block, which fills the list that it is given."""
+        kept: list[NodeWithScore] = []
+        payload = {
+            EventPayload.NODES: nodes,
+            EventPayload.MODEL_NAME: _MODEL,
+            EventPayload.QUERY_STR: asked.query_str,
+            EventPayload.TOP_K: k,
+        }
+        _dispatcher.event(ReRankStartEvent(query=asked, nodes=nodes, top_n=k, model_name=_MODEL))
+        with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
+            yield kept
+            event.on_end(payload={EventPayload.NODES: kept})
+        _dispatcher.event(ReRankEndEvent(nodes=kept))
 
-def _payload(nodes: Sequence[NodeWithScore], question: str, k: int) -> dict[str, object]:
-    return {
-        EventPayload.NODES: nodes,
-        EventPayload.MODEL_NAME: _MODEL,
-        EventPayload.QUERY_STR: question,
-        EventPayload.TOP_K: k,
-    }
 
-
-def _query(bundle: QueryBundle | None) -> tuple[str, object]:
+def _asked(bundle: QueryBundle | None) -> QueryBundle:
     if bundle is None:
         raise InputError("promotion needs the question: pass query_bundle or query_str")
-    return bundle.query_str, bundle.embedding
+    return bundle
 
 
 def _units(nodes: Sequence[NodeWithScore]) -> list[ForeignUnit]:

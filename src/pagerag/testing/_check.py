@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 T = TypeVar("T")
 
 PLAIN_TEXTS = (
@@ -47,6 +50,19 @@ class Checker:
         """Fail with the contract and what was seen instead, unless ``condition`` holds."""
         if not condition:
             self.fail(contract, seen)
+
+    def equal(self, seen: object, wanted: object, contract: str) -> None:
+        """Fail with the contract unless what was seen is what was wanted."""
+        self.expect(seen == wanted, contract, seen)
+
+    def array(self, value: object, shape: tuple[int, ...], label: str) -> NDArray[np.float32]:
+        """Return the value, if it is a finite float32 array of this shape."""
+        if not isinstance(value, np.ndarray):
+            self.fail(f"{label} gives a NumPy array", type(value).__name__)
+        self.expect(value.shape == shape, f"{label} has shape {shape}", value.shape)
+        self.expect(value.dtype == np.float32, f"{label} is float32", value.dtype)
+        self.expect(np.isfinite(value).all(), f"{label} is finite", "NaN or infinity")
+        return value
 
     def fail(self, contract: str, seen: object) -> NoReturn:
         """Say which contract the component breaks."""

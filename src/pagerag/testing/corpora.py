@@ -143,11 +143,11 @@ def _units() -> list[Unit]:
 
 def _check_empty(check: Checker, corpus: Corpus) -> None:
     check.expect(isinstance(corpus, Corpus), "it has every member of the protocol", type(corpus).__name__)
-    check.expect(len(corpus) == 0, "a corpus that was just made is empty", len(corpus))
+    check.equal(len(corpus), 0, "a corpus that was just made is empty")
     for question in QUESTIONS:
         check.expect(list(corpus.search_text(question)) == [], "an empty corpus finds nothing", question)
     check.expect(corpus.documents() == {} and corpus.ledger() == {}, "and holds no documents", "some")
-    check.expect(list(corpus.verify()) == [], "verify finds no damage", corpus.verify())
+    check.equal(list(corpus.verify()), [], "verify finds no damage")
     corpus.optimize()
 
 
@@ -158,10 +158,10 @@ def _check_search(check: Checker, corpus: Corpus, encoder: FakeEncoder) -> None:
     for some in (units[:7], units[7:40], units[40:]):
         for one in (corpus, exact):
             stored = one.upsert(some)
-            check.expect(stored == len(some), "upsert returns how many units it stored", stored)
+            check.equal(stored, len(some), "upsert returns how many units it stored")
     _compare(check, corpus, exact, encoder)
     corpus.optimize()
-    check.expect(corpus.pending() == 0, "nothing is pending after optimize", corpus.pending())
+    check.equal(corpus.pending(), 0, "nothing is pending after optimize")
     _compare(check, corpus, exact, encoder)
 
 
@@ -198,7 +198,7 @@ def _compare(check: Checker, corpus: Corpus, exact: MemoryCorpus, encoder: FakeE
     asked = [*LANGUAGES, "", "!!", "no such title anywhere"]
     many = [[unit.id for unit in found] for found in corpus.lookup_titles(asked)]
     single = [[unit.id for unit in corpus.lookup_title(title)] for title in asked]
-    check.expect(many == single, "many titles at once are the single look-ups", many)
+    check.equal(many, single, "many titles at once are the single look-ups")
 
 
 def _same_ranking(
@@ -206,9 +206,9 @@ def _same_ranking(
 ) -> None:
     """Expect 95 % of what is wanted, where units with (nearly) the last score may stand for each other."""
     scores = [unit.score if unit.score is not None else float("nan") for unit in found]
-    check.expect(scores == sorted(scores, reverse=True), f"{what}: best first, with scores", scores)
+    check.equal(scores, sorted(scores, reverse=True), f"{what}: best first, with scores")
     check.expect(len({unit.id for unit in found}) == len(found), f"{what}: no unit twice", len(found))
-    check.expect(len(found) == len(want), f"{what}: as many units as exact search finds", len(found))
+    check.equal(len(found), len(want), f"{what}: as many units as exact search finds")
     if want:
         floor = (want[-1].score or 0.0) - off
         good = sum(score >= floor for score in scores)
@@ -238,19 +238,15 @@ def _check_units(check: Checker, corpus: Corpus) -> None:
     want = before.candidate()
     check.expect(replace(found, vector=None) == want, "what was stored comes back", found)
     check.expect(dict(found.metadata) == dict(want.metadata), "with its metadata", found.metadata)
-    check.expect(
-        [u.id for u in corpus.lookup_title("OTHER name")] == [before.id], "other names are found", "no"
-    )
+    check.equal([u.id for u in corpus.lookup_title("OTHER name")], [before.id], "other names are found")
     (analysis,) = corpus.analyses([found])
-    check.expect(analysis == Analyzer().analyze(before.text), "the stored analysis comes back", analysis)
+    check.equal(analysis, Analyzer().analyze(before.text), "the stored analysis comes back")
     sentences = sentences_of(found)
     for sentence, read in zip(sentences, corpus.analyses(sentences), strict=True):
         good = read is not None and read.tokens == Analyzer().analyze(sentence.text).tokens
         check.expect(good, "sentences of a unit have their part of the analysis", read)
     strangers = [replace(found, id="nowhere"), replace(found, text="Something else.")]
-    check.expect(
-        list(corpus.analyses(strangers)) == [None, None], "a strange unit has no analysis", strangers
-    )
+    check.equal(list(corpus.analyses(strangers)), [None, None], "a strange unit has no analysis")
     ids = [unit.id for unit in _units()[10:2:-1]]
     check.expect([unit.id for unit in corpus.fetch(ids)] == ids, "fetch keeps the order", ids)
     check.call("fetch of an unknown id", lambda: corpus.fetch(["nowhere"]), (InputError,))
@@ -275,15 +271,8 @@ def _check_refusals(check: Checker, corpus: Corpus) -> None:
         stored = check.call(f"storing {what}", partial(corpus.upsert, [good, unit]), (CandidateError,))
         check.expect(stored is None, f"{what} is refused", stored)
         check.expect(len(corpus) == size, f"with {what} nothing of the call is stored", len(corpus) - size)
-    for text in (
-        *ODD_TEXTS.values(),
-        "",
-        "'; DROP TABLE units; --",
-        "\0",
-        '"',
-        "a AND NOT (b OR",
-        "w " * 50_000,
-    ):
+    injections = ("", "'; DROP TABLE units; --", "\0", '"', "a AND NOT (b OR", "w " * 50_000)
+    for text in (*ODD_TEXTS.values(), *injections):
         check.call(f"text search for {text[:20]!r}", partial(corpus.search_text, text))
         check.call(f"look-up of {text[:20]!r}", partial(corpus.lookup_title, text))
     for odd in (np.ones(3), np.full(64, np.nan)):
@@ -299,30 +288,30 @@ def _check_writes(check: Checker, corpus: Corpus, *, several_writers: bool) -> N
         for n in range(3)
     ]
     corpus.upsert(parts)
-    check.expect(len(corpus) == size + 3, "new units are added", len(corpus) - size)
-    check.expect(corpus.documents()["parts"].units == 3, "documents count their units", corpus.documents())
+    check.equal(len(corpus) - size, 3, "new units are added")
+    check.equal(corpus.documents()["parts"].units, 3, "documents count their units")
     order = [unit.position for unit in corpus.lookup_title("parts")]
-    check.expect(order == [0, 1, 2], "units of a title come in reading order", order)
+    check.equal(order, [0, 1, 2], "units of a title come in reading order")
     corpus.upsert(parts[:1])
-    check.expect(len(corpus) == size + 1, "an upsert replaces all units of its sources", len(corpus) - size)
+    check.equal(len(corpus) - size, 1, "an upsert replaces all units of its sources")
     corpus.upsert([], sources=["parts"])
-    check.expect(len(corpus) == size, "a source without new units is emptied", len(corpus) - size)
+    check.equal(len(corpus) - size, 0, "a source without new units is emptied")
     check.expect("parts" not in corpus.documents(), "and is no document any more", "it is")
-    check.expect(corpus.upsert([]) == 0, "storing nothing stores nothing", "something")
-    gone = _unit(1, "Gone", "Gone soon."), _unit(2, "Gone", "Gone too.", "it's.txt")
-    corpus.upsert([replace(gone[0], id="gone#0", source="gone"), gone[1]])
+    check.equal(corpus.upsert([]), 0, "storing nothing stores nothing")
+    gone = _unit(1, "Gone", "Gone soon.", "gone"), _unit(2, "Gone", "Gone too.", "it's.txt")
+    corpus.upsert(gone)
     count = corpus.delete(["gone", "it's.txt", "not there"])
     check.expect(count == 2 and not corpus.lookup_title("gone"), "delete returns how many units went", count)
     records = [FileRecord("b's.txt", "1", units=2), FileRecord("a.txt", "2", "duplicate", original="b's.txt")]
     corpus.acknowledge(records)
     corpus.acknowledge([FileRecord("a.txt", "3")])
     seen = list(corpus.ledger().values())
-    check.expect(seen == [FileRecord("a.txt", "3"), records[0]], "the ledger holds the latest records", seen)
+    check.equal(seen, [FileRecord("a.txt", "3"), records[0]], "the ledger holds the latest records")
     corpus.forget(["b's.txt"])
-    check.expect(list(corpus.ledger()) == ["a.txt"], "forget strikes records", corpus.ledger())
+    check.equal(list(corpus.ledger()), ["a.txt"], "forget strikes records")
     stats = corpus.stats()
     check.expect(stats.units == len(corpus) and stats.files == 1, "stats count units and files", stats)
-    check.expect(list(corpus.verify()) == [], "verify finds no damage", corpus.verify())
+    check.equal(list(corpus.verify()), [], "verify finds no damage")
     with corpus.writing():
         second = check.call("a second writer", lambda: _is_let_in(corpus), (StoreError,))
         if several_writers:
@@ -342,10 +331,8 @@ def _check_snapshots(check: Checker, corpus: Corpus) -> None:
         size, version = len(before), before.version
         seen = _look(before)
         corpus.upsert([new])
-        check.expect(
-            (len(before), before.version) == (size, version), "a snapshot does not grow", len(before)
-        )
-        check.expect(_look(before) == seen, "a snapshot stays as it was", _look(before))
+        check.equal((len(before), before.version), (size, version), "a snapshot does not grow")
+        check.equal(_look(before), seen, "a snapshot stays as it was")
         check.expect(not before.rank_text("solaris", 5), "and finds nothing newer", "it does")
     with corpus.snapshot() as after:
         check.expect(after.version > version, "versions grow with writes", after.version)
@@ -366,13 +353,8 @@ def _check_readers_beside_a_writer(check: Checker, corpus: Corpus) -> None:
     mixed: list[object] = []
 
     def edition(number: int) -> list[Unit]:
-        parts = range(number % 3 + 2)
-        return [
-            replace(
-                _unit(0, "Shifting", f"Shifting sand {part} edition{number}."), id=f"s#{part}", source="s"
-            )
-            for part in parts
-        ]
+        texts = [f"Shifting sand {part} edition{number}." for part in range(number % 3 + 2)]
+        return [replace(_unit(0, "Shifting", text, "s"), id=f"s#{n}") for n, text in enumerate(texts)]
 
     def write() -> None:
         for number in range(25):
@@ -396,15 +378,9 @@ def _check_readers_beside_a_writer(check: Checker, corpus: Corpus) -> None:
 
 def _check_durable(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder) -> None:
     with open_corpus(encoder) as corpus:
-        check.expect(
-            len(corpus) == len(_units()), "what was written is there in the next session", len(corpus)
-        )
-        check.expect(list(corpus.ledger()) == ["a.txt"], "and the ledger", corpus.ledger())
-        check.expect(
-            (corpus.encoder_name, corpus.dimension) == (encoder.name, 64),
-            "and its encoder",
-            corpus.encoder_name,
-        )
+        check.equal(len(corpus), len(_units()), "what was written is there in the next session")
+        check.equal(list(corpus.ledger()), ["a.txt"], "and the ledger")
+        check.equal((corpus.encoder_name, corpus.dimension), (encoder.name, 64), "and its encoder")
     for other in (FakeEncoder(64, name="another"), FakeEncoder(32)):
         opened = check.call("another encoder", partial(open_corpus, other), (StoreMismatchError,))
         check.expect(opened is None, "another encoder raises StoreMismatchError", opened)
@@ -440,7 +416,7 @@ def _check_writers(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder
         want = {f"writer {writer} {n}" for writer in range(WRITERS) for n in range(DOCUMENTS)} | {"writers"}
         there = {source for source in corpus.documents() if source.startswith("writer")}
         check.expect(there == want, "several writers at once lose nothing", sorted(want - there))
-        check.expect(list(corpus.verify()) == [], "and damage nothing", corpus.verify())
+        check.equal(list(corpus.verify()), [], "and damage nothing")
         corpus.delete(want)
 
 
@@ -472,7 +448,7 @@ def _check_kills(check: Checker, open_corpus: OpenCorpus, encoder: FakeEncoder, 
         with open_corpus(encoder) as corpus:
             there = [unit.id for unit in corpus.fetch(sorted(stored))]
             check.expect(there == sorted(stored), "nothing that was stored is lost by a kill", len(there))
-            check.expect(list(corpus.verify()) == [], "and nothing is damaged", corpus.verify())
+            check.equal(list(corpus.verify()), [], "and nothing is damaged")
             counts = {source: held.units for source, held in corpus.documents().items() if "kill" in source}
             check.expect(set(counts.values()) <= {5}, "no upsert is there in part", counts)
             with corpus.writing():

@@ -41,12 +41,10 @@ def check_encoder(
         encode: Callable[[Sequence[str]], Any] = getattr(encoder, method)
         given = list(texts)
         rows = _rows(check, method, encode, given, dimension, tolerance)
-        check.expect(given == list(texts), f"{method} leaves the list of texts as it is", given)
-        check.expect(
-            np.allclose(rows, _rows(check, method, encode, given, dimension, tolerance), atol=tolerance),
-            f"{method} gives the same rows for the same texts",
-            "other rows the second time",
-        )
+        check.equal(given, list(texts), f"{method} leaves the list of texts as it is")
+        again = _rows(check, method, encode, given, dimension, tolerance)
+        same = f"{method} gives the same rows for the same texts"
+        check.expect(np.allclose(rows, again, atol=tolerance), same, "other rows the second time")
         for row, text in zip(rows, texts, strict=True):
             alone = _rows(check, method, encode, [text], dimension, tolerance)[0]
             check.expect(
@@ -78,13 +76,7 @@ def _rows(
     zeros: bool = False,
 ) -> Any:
     label = f"{method} of {len(texts)} texts"
-    rows = check.call(label, lambda: encode(texts))
-    check.expect(isinstance(rows, np.ndarray), f"{label} gives a NumPy array", type(rows).__name__)
-    assert isinstance(rows, np.ndarray)  # noqa: S101 - for the type checker; reported above
-    shape = (len(texts), dimension)
-    check.expect(rows.shape == shape, f"{label} has shape {shape}", rows.shape)
-    check.expect(rows.dtype == np.float32, f"{label} is float32", rows.dtype)
-    check.expect(np.isfinite(rows).all(), f"{label} is finite", "NaN or infinity")
+    rows = check.array(check.call(label, lambda: encode(texts)), (len(texts), dimension), label)
     lengths = np.linalg.norm(rows, axis=1)
     good = np.abs(lengths - 1) <= tolerance
     if zeros:
@@ -150,14 +142,9 @@ def check_support_encoder(
 def _support(
     check: Checker, encoder: SupportEncoder, question: str, units: Sequence[Candidate], label: str
 ) -> Any:
-    rows = check.call(f"support of {label}", lambda: encoder.support(question, units))
-    shape = (len(units), len(encoder.signals))
-    check.expect(isinstance(rows, np.ndarray), f"support of {label} is a NumPy array", type(rows).__name__)
-    assert isinstance(rows, np.ndarray)  # noqa: S101 - for the type checker; reported above
-    check.expect(rows.shape == shape, f"support of {label} has shape {shape}", rows.shape)
-    check.expect(rows.dtype == np.float32, f"support of {label} is float32", rows.dtype)
-    check.expect(np.isfinite(rows).all(), f"support of {label} is finite", "NaN or infinity")
-    return rows
+    what = f"support of {label}"
+    rows = check.call(what, lambda: encoder.support(question, units))
+    return check.array(rows, (len(units), len(encoder.signals)), what)
 
 
 def _units(texts: Sequence[str]) -> list[Candidate]:

@@ -109,10 +109,9 @@ def _ask(
         return Pool(question, ())
     check.expect(isinstance(pool, Pool), f"{label} gives a Pool", type(pool).__name__)
     assert isinstance(pool, Pool)  # noqa: S101 - for the type checker; reported above
-    check.expect(pool.question == question, f"the pool for {label} carries the question", pool.question)
-    check.expect(
-        len(pool) <= max(k, 0), f"the pool for {label} has at most {max(k, 0)} candidates", len(pool)
-    )
+    check.equal(pool.question, question, f"the pool for {label} carries the question")
+    most = max(k, 0)
+    check.expect(len(pool) <= most, f"the pool for {label} has at most {most} candidates", len(pool))
     check.expect(isinstance(pool.candidates, tuple), "candidates are a tuple", type(pool.candidates).__name__)
     _check_candidates(check, pool)
     _check_relations(check, pool)
@@ -122,60 +121,39 @@ def _ask(
 def _check_candidates(check: Checker, pool: Pool) -> None:
     for candidate in pool.candidates:
         check.expect(isinstance(candidate, Candidate), "the pool holds Candidates", type(candidate).__name__)
-        check.expect(
-            isinstance(candidate.id, str) and candidate.id, "an id is a text, not empty", candidate.id
-        )
-        check.expect(
-            isinstance(candidate.text, str) and candidate.text.strip(),
-            f"candidate {candidate.id!r} has text",
-            candidate.text,
-        )
-        check.expect(
-            candidate.score is None
-            or (isinstance(candidate.score, int | float) and math.isfinite(candidate.score)),
-            f"the score of {candidate.id!r} is a finite number or None",
-            candidate.score,
-        )
+        name, text, score = candidate.id, candidate.text, candidate.score
+        check.expect(isinstance(name, str) and name, "an id is a text, not empty", name)
+        check.expect(isinstance(text, str) and text.strip(), f"candidate {name!r} has text", text)
+        finite = score is None or (isinstance(score, int | float) and math.isfinite(score))
+        check.expect(finite, f"the score of {name!r} is a finite number or None", score)
         if candidate.vector is not None:
             _check_vector(check, pool, candidate)
     ids = [candidate.id for candidate in pool.candidates]
     check.expect(len(set(ids)) == len(ids), "ids are unique within a pool", names_of(_repeated(ids)))
     scores = [candidate.score for candidate in pool.candidates if candidate.score is not None]
     if len(scores) == len(ids):
-        rises = [n for n, (a, b) in enumerate(itertools.pairwise(scores)) if b > a]
-        check.expect(
-            not rises,
-            "candidates come best first",
-            f"the score rises after {names_of([ids[n] for n in rises])}",
-        )
+        rises = [ids[n] for n, (a, b) in enumerate(itertools.pairwise(scores)) if b > a]
+        check.expect(not rises, "candidates come best first", f"the score rises after {names_of(rises)}")
 
 
 def _check_vector(check: Checker, pool: Pool, candidate: Candidate) -> None:
-    vector = np.asarray(candidate.vector)
-    check.expect(
-        vector.ndim == 1 and np.isfinite(vector).all(),
-        f"the vector of {candidate.id!r} is one finite row",
-        f"shape {vector.shape}",
-    )
+    vector, what = np.asarray(candidate.vector), f"the vector of {candidate.id!r}"
+    row = vector.ndim == 1 and np.isfinite(vector).all()
+    check.expect(row, f"{what} is one finite row", f"shape {vector.shape}")
     if pool.vector is not None:
-        check.expect(
-            vector.shape == np.asarray(pool.vector).shape,
-            f"the vector of {candidate.id!r} is as long as the question's",
-            f"{vector.shape} and {np.asarray(pool.vector).shape}",
-        )
+        own = np.asarray(pool.vector).shape
+        check.expect(vector.shape == own, f"{what} is as long as the question's", f"{vector.shape} and {own}")
 
 
 def _check_relations(check: Checker, pool: Pool) -> None:
     ids = {candidate.id for candidate in pool.candidates}
     own = [relation for candidate in pool.candidates for relation in candidate.relations or ()]
     for relation in (*pool.relations, *own):
-        check.expect(
-            0 <= relation.confidence <= 1, f"the confidence of {relation!r} is in [0, 1]", relation.confidence
-        )
+        sure = relation.confidence
+        check.expect(0 <= sure <= 1, f"the confidence of {relation!r} is in [0, 1]", sure)
         unknown = [unit for unit in relation.units if unit not in ids]
-        check.expect(
-            not unknown, f"the relation {relation.head!r}-{relation.tail!r} names units of the pool", unknown
-        )
+        what = f"the relation {relation.head!r}-{relation.tail!r} names units of the pool"
+        check.expect(not unknown, what, unknown)
 
 
 def _shape(pool: Pool) -> list[Any]:

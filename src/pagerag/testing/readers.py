@@ -59,19 +59,13 @@ def check_reader(
     said = _read(check, reader, question, given, "enough", "the context")
     _same_in_every_form(check, reader, question, given, said)
     if answer is not None:
-        check.expect(
-            said is not None and answer.casefold() in said.text.casefold(),
-            f"the answer to {question!r} contains {answer!r}",
-            said,
-        )
+        good = said is not None and answer.casefold() in said.text.casefold()
+        check.expect(good, f"the answer to {question!r} contains {answer!r}", said)
     for state in ("ambiguous", "insufficient"):
         said = _read(check, reader, question, given, state, f"state {state!r}")
         if abstains and state == "insufficient":
-            check.expect(
-                said is not None and said.abstained,
-                "the reader abstains when the state is insufficient",
-                said,
-            )
+            silent = said is not None and said.abstained
+            check.expect(silent, "the reader abstains when the state is insufficient", said)
     _read(check, reader, question, given[:1], "enough", "a context of one unit")
     _read(check, reader, question, (), "insufficient", "an empty context", (InputError,))
     if odd:
@@ -85,12 +79,12 @@ def _same_in_every_form(
     check: Checker, reader: Reader, question: str, context: tuple[Candidate, ...], said: Answer | None
 ) -> None:
     later = check.call("awaiting aread", lambda: asyncio.run(_awaited(reader, question, context)))
-    check.expect(later == said, "aread gives the answer of read", later)
+    check.equal(later, said, "aread gives the answer of read")
     streamed: list[object] = check.call("streaming", lambda: list(reader.stream(question, context))) or []
     last = streamed.pop() if streamed else None
     check.expect(isinstance(last, Answer), "a stream ends in its Answer", last)
     check.expect(all(isinstance(piece, str) for piece in streamed), "a stream's pieces are texts", streamed)
-    check.expect(last == said, "stream ends in the answer of read", last)
+    check.equal(last, said, "stream ends in the answer of read")
     check.call("closing", reader.close)
 
 
