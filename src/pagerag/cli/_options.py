@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import note
-from pagerag.errors import MissingExtraError, SettingsError, StoreError
+from pagerag.errors import InputError, MissingExtraError, SettingsError, StoreError
 from pagerag.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 __all__ = [
     "add_json",
     "add_pipeline",
+    "add_promotion",
     "add_reader",
     "add_settings",
-    "add_support",
+    "add_store",
+    "check_folder_of",
     "need_app",
     "open_pipeline",
     "settings_of",
@@ -73,8 +76,19 @@ def add_reader(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_support(parser: argparse.ArgumentParser) -> None:
-    """Add ``--support``."""
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add ``--store``, a folder or a database."""
+    parser.add_argument(
+        "-s", "--store", metavar="STORE", help="folder or postgresql:// address (setting store.path)"
+    )
+
+
+def add_promotion(parser: argparse.ArgumentParser) -> None:
+    """Add how promotion is done: ``--mode``, ``--strategy`` and ``--support``."""
+    parser.add_argument(
+        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
+    )
+    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
     parser.add_argument(
         "--support",
         choices=("auto", "default", "none"),
@@ -97,11 +111,7 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", type=int, metavar="N", help="units the reader may see (default: 5)")
     parser.add_argument("--pool", type=int, metavar="N", help="units in the pool (default: 20)")
-    parser.add_argument(
-        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
-    )
-    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
-    add_support(parser)
+    add_promotion(parser)
     parser.add_argument(
         "--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval"
     )
@@ -112,8 +122,13 @@ def need_app(*modules: str, purpose: str) -> None:
     if all(map(find_spec, modules)):
         return
     missing = [package for module, package in _APP.items() if find_spec(module) is None]
-    names = " and ".join([", ".join(missing[:-1]), missing[-1]]) if len(missing) > 1 else missing[0]
-    raise MissingExtraError(names, "app", purpose)
+    raise MissingExtraError(" and ".join(missing), "app", purpose)
+
+
+def check_folder_of(out: str) -> None:
+    """Refuse a file that could not be written for want of its folder, before any work is done for it."""
+    if not Path(out).resolve().parent.is_dir():
+        raise InputError(f"the folder of {out} does not exist; make it first")
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -134,8 +149,6 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def open_pipeline(args: argparse.Namespace) -> PageRAG:
     """Return the pipeline that the settings describe; say what to do where there is no store yet."""
-    from pathlib import Path
-
     from pagerag.pipeline import PageRAG
 
     settings = settings_of(args)

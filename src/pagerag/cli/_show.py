@@ -15,9 +15,9 @@ from pagerag.text import split_sentences
 if TYPE_CHECKING:
     from pagerag.promotion.trace import SupportPath
 
-__all__ = ["show_paths", "show_pool", "show_result", "width"]
+__all__ = ["STATE_COLOURS", "show_paths", "show_pool", "show_result", "width"]
 
-_COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
+STATE_COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
 
 
 def width() -> int:
@@ -32,7 +32,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
 
     ``verbose`` adds timings.
     """
-    colour = _COLOURS[result.state]
+    colour = STATE_COLOURS[result.state]
     quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
     print(paint(result.verdict.words, colour))
@@ -66,7 +66,7 @@ def show_verdict(result: Result) -> None:
 
     Where the reader kept silent, the state is told as what it was: a judgement from before the reading.
     """
-    state = paint(result.state, _COLOURS[result.state])
+    state = paint(result.state, STATE_COLOURS[result.state])
     silent = result.answer.abstained
     stages = " · ".join(f"{name} {1000 * seconds:,.0f} ms" for name, seconds in result.timings.items())
     head = "evidence, before it was read" if silent else "evidence"

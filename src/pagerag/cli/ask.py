@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("give a question or --file, not both")
     if args.question is not None and not args.question.strip():
         raise InputError("the question is empty; ask something, or leave it out for a prompt")
-    questions = list(_questions(args.file)) if args.file is not None else []
+    questions = _questions(args.file) if args.file is not None else []
     with open_pipeline(args) as pipeline:
         if questions:
             return _many(pipeline, questions, args)
@@ -187,7 +187,7 @@ def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> 
     return OK if not failed else FAILED if failed == len(questions) else PARTIAL
 
 
-def _questions(name: str) -> Iterator[str]:
+def _questions(name: str) -> list[str]:
     if name == "-":
         lines = sys.stdin.read().splitlines()
     else:
@@ -198,4 +198,4 @@ def _questions(name: str) -> Iterator[str]:
     found = [line.strip() for line in lines if line.strip()]
     if not found:
         raise InputError(f"{name} holds no question; write one a line")
-    yield from found
+    return found

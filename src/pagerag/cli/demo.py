@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pagerag.cli._options import add_json, add_settings, need_app, settings_of
+from pagerag.cli._options import add_json, add_reader, add_settings, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, note, paint, print_json
 from pagerag.errors import InputError
 
@@ -54,9 +54,7 @@ WORDS = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_settings(parser)
-    parser.add_argument(
-        "-r", "--reader", metavar="NAME", help="auto, extractive, smollm2, chat, evidence, ..."
-    )
+    add_reader(parser)
     parser.add_argument("--keep", metavar="DIR", help="keep the store here (default: a temporary folder)")
     parser.add_argument("--html", metavar="FILE", help="also write the first explanation as a page")
     add_json(parser)

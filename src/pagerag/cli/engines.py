@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 
 from pagerag.batch import ENGINES, Hands, open_hands
 
-__all__ = ["add_engine", "hands_of"]
+__all__ = ["add_engine", "asked_hands", "hands_of"]
 
 
 def add_engine(parser: argparse.ArgumentParser, *, workers: str = "all cores") -> None:
@@ -25,6 +26,12 @@ def add_engine(parser: argparse.ArgumentParser, *, workers: str = "all cores") -
     parser.add_argument(
         "--workers", type=int, metavar="N", help=f"how many work at once (default: {workers})"
     )
+
+
+def asked_hands(args: argparse.Namespace) -> AbstractContextManager[Hands | None]:
+    """Return what the options name, or None where none was given: this process works alone then."""
+    given = args.engine != ENGINES[0] or args.workers is not None or args.address is not None
+    return hands_of(args) if given else nullcontext()
 
 
 def hands_of(args: argparse.Namespace) -> Hands:

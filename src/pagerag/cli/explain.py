@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagerag._files import write_atomic
-from pagerag.cli._options import add_pipeline, open_pipeline
+from pagerag.cli._options import add_pipeline, check_folder_of, open_pipeline
 from pagerag.cli.console import OK, note
 from pagerag.errors import InputError
 from pagerag.pipeline import Result
@@ -61,8 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Explain one question."""
     form = _format(args)
-    if args.out and not Path(args.out).resolve().parent.is_dir():
-        raise InputError(f"the folder of {args.out} does not exist; make it first")
+    if args.out:
+        check_folder_of(args.out)
     with open_pipeline(args) as pipeline:
         result = pipeline.ask(args.question)
     text = FORMATS[form](result)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 
-from pagerag.cli._options import add_json, add_settings, need_app, settings_of
+from pagerag.cli._options import add_json, add_settings, add_store, need_app, settings_of
 from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
-from pagerag.cli.engines import add_engine, hands_of
+from pagerag.cli.engines import add_engine, asked_hands
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
+from pagerag.ingest.report import Listener
 from pagerag.protocols import Corpus
 from pagerag.settings import Settings
 from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
@@ -36,9 +36,7 @@ _SHOWN = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
-    parser.add_argument(
-        "-s", "--store", metavar="STORE", help="folder or postgresql:// address (setting store.path)"
-    )
+    add_store(parser)
     parser.add_argument(
         "--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own"
     )
@@ -77,8 +75,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Index the files; the exit code tells whether all are in."""
     settings = settings_of(args)
-    if args.encoder is not None:
-        settings = settings.updated({"store.encoder": args.encoder}, {"store.encoder": "flag"})
     reading = IngestSettings(
         passage_chars=args.passage_chars,
         overlap=args.overlap,
@@ -91,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         follow_links=args.follow_links,
         bad_records="skip" if args.skip_bad_records else "fail",
     )
-    meter = _Meter(verbose=args.verbose)
+    progress = Progress("indexing", "units")
+    tell = _listener(progress, verbose=args.verbose)
     folder = local_folder(settings.store.path)
     new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
@@ -99,12 +96,11 @@ def run(args: argparse.Namespace) -> int:
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
-            batch = args.engine != "local" or args.workers is not None or args.address is not None
-            with hands_of(args) if batch else nullcontext() as hands:
+            with asked_hands(args) as hands:
                 report = index_paths(
-                    args.paths, store, reading, prune=args.prune, listener=meter, reader=reader, hands=hands
+                    args.paths, store, reading, prune=args.prune, listener=tell, reader=reader, hands=hands
                 )
-            meter.end()
+            progress.end()
             stats = store.stats()
     code = _exit_code(report)
     kept = not new or bool(stats.files)
@@ -197,21 +193,15 @@ def _list(what: str, names: list[str]) -> None:
         note(f"{what}: {len(names) - _SHOWN:,} more (--json lists all)")
 
 
-class _Meter:
-    """Show what ingestion tells: progress, and with ``verbose`` each file."""
+def _listener(progress: Progress, *, verbose: bool) -> Listener:
+    """Return what shows the news of ingestion: progress, and with ``verbose`` each file."""
 
-    def __init__(self, *, verbose: bool) -> None:
-        self.verbose = verbose
-        self.progress = Progress("indexing", "units")
-
-    def __call__(self, event: Event) -> None:
+    def tell(event: Event) -> None:
         if event.kind == "progress":
-            self.progress.update(event.units, event.done / event.total if event.total else 1.0)
-        elif self.verbose:
+            progress.update(event.units, event.done / event.total if event.total else 1.0)
+        elif verbose:
             detail = f" ({event.units:,} units)" if event.units else ""
             message = f": {event.message}" if event.message else ""
-            self.progress.line(f"{event.kind} {event.path}{detail}{message}")
+            progress.line(f"{event.kind} {event.path}{detail}{message}")
 
-    def end(self) -> None:
-        """Leave the line that rewrites itself."""
-        self.progress.end()
+    return tell

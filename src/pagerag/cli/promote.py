@@ -8,7 +8,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from itertools import islice
@@ -17,9 +17,10 @@ from typing import Any, cast
 
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
-from pagerag.cli._options import add_settings, add_support, settings_of
-from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, progress
-from pagerag.cli.engines import add_engine, hands_of
+from pagerag.cli._options import add_promotion, add_settings, check_folder_of, settings_of
+from pagerag.cli._show import STATE_COLOURS
+from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, print_json_line, progress
+from pagerag.cli.engines import add_engine, asked_hands
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.errors import InputError
 from pagerag.pipeline import promoter_of
@@ -64,11 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--core", action="store_true", help="keep the minimal core, not the context filled to k"
     )
-    parser.add_argument(
-        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
-    )
-    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
-    add_support(parser)
+    add_promotion(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N pools")
     parser.add_argument(
         "--with-trace", action="store_true", help="with --out: add state, scores and core to records"
@@ -106,24 +103,22 @@ def run(args: argparse.Namespace) -> int:
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
     settings = settings_of(args)
-    batch = args.engine != "local" or args.workers is not None or args.address is not None
-    with hands_of(args) if batch else nullcontext() as hands:
+    with asked_hands(args) as hands:
         return _promote(args, _Work(args, settings, hands))
 
 
 def _promote(args: argparse.Namespace, work: _Work) -> int:
     if args.out:
-        if not Path(args.out).resolve().parent.is_dir():
-            raise InputError(f"the folder of {args.out} does not exist; make it first")
+        check_folder_of(args.out)
         write_promoted(args.out, work.kept(), trace=args.with_trace)
         note(f"wrote {work.done} promoted pools to {args.out}")
     elif args.json:
         for pool, _, promotion in work:
-            result = _empty(pool, work.k) if promotion is None else promotion.result
-            print(_printable(json.dumps(result, ensure_ascii=False)), flush=True)
+            result = _empty(pool, work.k) if promotion is None else promotion.result or {}
+            print_json_line(result)
     else:
         for pool, _, promotion in work:
-            _show_pool(pool, promotion, explain=args.explain)
+            _show(pool, promotion, explain=args.explain)
     if work.empty:
         note(f"{work.empty} of {work.failed + work.done} pools are empty: their records are kept as they are")
     if work.blank:
@@ -133,14 +128,6 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
     return OK if not work.failed else PARTIAL if work.done else FAILED
 
 
-def _show_pool(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:
-    """Print a promoted pool, or that it is empty."""
-    if promotion is not None:
-        _show(promotion, explain=explain)
-        return
-    print(f"{paint(_printable(pool.question), 'bold')}  {paint('insufficient', 'red')}\n  the pool is empty")
-
-
 class _Work:
     """Promote the file's pools; failures are named and counted, and results come in the file's order."""
 
@@ -148,6 +135,7 @@ class _Work:
         self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
         self.k = settings.promote.k
+        self.companions = dict(_pair(one, "--beside", "queries=queries.tsv") for one in args.beside)
         self.task = PromotionTask.of(
             settings.promote,
             promoter_of(settings),
@@ -199,21 +187,19 @@ class _Work:
 
     def _identity(self) -> dict[str, Any]:
         """Return all that the rows depend on: a journal of anything else is refused."""
-        beside = [_pair(one, "--beside", "queries=queries.tsv")[1] for one in self.args.beside]
         return {
             "pagerag": version("pagerag"),
-            "data": {str(name): _digest(Path(name)) for name in (self.args.file, *beside)},
+            "data": {str(name): _digest(Path(name)) for name in (self.args.file, *self.companions.values())},
             "reading": [self.args.format, self.args.field, self.args.limit, self.settings.promote.mode],
             "task": json.loads(json.dumps(asdict(self.task), default=str)),
         }
 
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
-        companions = dict(_pair(assignment, "--beside", "queries=queries.tsv") for assignment in args.beside)
         fields = dict(_pair(assignment, "--field", "candidates=retrieved") for assignment in args.field)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
-        return read_pools(args.file, name, unit=unit, companions=companions, fields=fields)
+        return read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
 
     def kept(self) -> Iterator[tuple[Record, Any]]:
         """Return each record with what is to be written of it."""
@@ -256,21 +242,20 @@ def _empty(pool: Pool, k: int) -> dict[str, Any]:
     }
 
 
-def _printable(text: str) -> str:
-    """Return a text that can be encoded: half a surrogate pair becomes its escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _show(promotion: Chosen, *, explain: bool) -> None:
-    if explain:
-        print(_printable(promotion.explanation), end="\n\n")
+def _show(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:
+    """Print a promoted pool, or that it is empty."""
+    if promotion is None:
+        print(f"{paint(pool.question, 'bold')}  {paint('insufficient', 'red')}\n  the pool is empty")
         return
-    colour = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}[promotion.state]
-    print(f"{paint(_printable(promotion.question), 'bold')}  {paint(promotion.state, colour)}")
+    if explain:
+        print(promotion.explanation, end="\n\n")
+        return
+    state = paint(promotion.state, STATE_COLOURS[promotion.state])
+    print(f"{paint(promotion.question, 'bold')}  {state}")
     core = {unit.id for unit in promotion.core}
     for number, unit in enumerate(promotion.context, 1):
         mark = paint("●", "green") if unit.id in core else paint("○", "dim")
-        text = " ".join(_printable(f"{unit.title + ': ' if unit.title else ''}{unit.text}").split())
+        text = " ".join(f"{unit.title + ': ' if unit.title else ''}{unit.text}".split())
         print(f"  {mark} [{number}] {text[:150]}{'…' if len(text) > 150 else ''}")
     sys.stdout.flush()
 

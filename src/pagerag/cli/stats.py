@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pagerag.cli._options import add_json, add_settings, settings_of
+from pagerag.cli._options import add_json, add_settings, add_store, settings_of
 from pagerag.cli.console import OK, paint, print_json
 from pagerag.store import StoreStats, open_store
 
@@ -19,9 +19,7 @@ EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_settings(parser)
-    parser.add_argument(
-        "-s", "--store", metavar="STORE", help="folder or postgresql:// address (setting store.path)"
-    )
+    add_store(parser)
     parser.add_argument("--files", action="store_true", help="list the files as well")
     add_json(parser)
 
