@@ -73,7 +73,7 @@ class QuestionReading:
             cues=frozenset(relation for _, relation in reading.cues),
             form=read_question(text).form,
             vector=vector,
-            names=np.array([key_number(key) for key in reading.names], dtype=np.int64),
+            names=np.array(list(reading.places), dtype=np.int64),
             idf={word: math.log1p((size - n + 0.5) / (n + 0.5)) for word, n in counts.items()},
         )
 
@@ -88,8 +88,8 @@ def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float
 
     1 for the whole title, less for its shorter forms, 0 for none.
     """
-    for kind, key in enumerate(passage.keys):
-        if key in asked.reading.names:
+    for kind, (key, number) in enumerate(zip(passage.keys, passage.key_numbers, strict=True)):
+        if number in asked.reading.places:
             return 1.0 / (1 + kind), key
     return 0.0, ""
 
@@ -140,13 +140,14 @@ class FeatureTable:
         kept = self._open.get(passage.unit.id)
         if kept is not None:
             return kept
-        known = {*self.asked.reading.names, *passage.keys}
+        known = {*self.asked.reading.places, *passage.key_numbers}
         reading = passage.reading
         cues = [place for place, relation in reading.cues if relation in self.asked.cues]
         names: dict[str, int] = {}
         for key in passage.entity_keys:
-            if key not in known:
-                place = reading.names.get(key, reading.length)
+            number = key_number(key)
+            if number not in known:
+                place = reading.places.get(number, reading.length)
                 names.setdefault(key, min((abs(place - cue) for cue in cues), default=reading.length))
         found = self._open[passage.unit.id] = dict(sorted(names.items(), key=lambda pair: pair[1]))
         return found

@@ -69,35 +69,11 @@ class NameReading:
     length: int
 
     @cached_property
-    def names(self) -> dict[str, int]:
-        """Map the key of each possible name to the place of its first word."""
-        names: dict[str, int] = {}
-        self._collect(names, range(len(self.words)))
-        # The same without initials: "Fred F. Sears" names "Fred Sears".
-        kept = [place for place, flag in enumerate(self.flags) if flag & _LONG]
-        if len(kept) < len(self.words):
-            self._collect(names, kept)
-        return names
-
-    def _collect(self, names: dict[str, int], kept: Sequence[int]) -> None:
-        """Put the keys of the runs of ``kept`` words into ``names``, each with its first place."""
-        number = {place: index for index, place in enumerate(kept)}
-        boundaries = iter([*self.ends, len(self.words)])
-        boundary = next(boundaries)
-        for start in self.starts:
-            while boundary <= start:
-                boundary = next(boundaries)
-            if start not in number:
-                continue
-            key = self.words[start]
-            if self.flags[start] & _ALONE:
-                names.setdefault(key, start)
-            for place in kept[number[start] + 1 : number[start] + MAX_WORDS]:
-                if place >= boundary:
-                    break
-                key = f"{key} {self.words[place]}"
-                if self.flags[place] & _LAST and key not in names:
-                    names[key] = start
+    def places(self) -> dict[int, int]:
+        """Map the number of each possible name to the place of its first word."""
+        numbers, places = numbered_names([self]).of(0)
+        # reversed, so that the first place of a name stands
+        return dict(zip(numbers[::-1].tolist(), places[::-1].tolist(), strict=True))
 
     def spelled(self, number: int, place: int) -> str:
         """Return the key that has this number and starts at this word; empty if there is none."""
@@ -115,7 +91,8 @@ class NumberedNames:
     """The names of several readings as numbers (``pagerag.text.keys``).
 
     For each name: its number, the reading it stands in, and the place of its first word there; in order of
-    readings, then as ``NameReading.names`` has them, but a name that stands twice comes twice.
+    readings, runs of all words before those without initials ("Fred F. Sears" names "Fred Sears"). A name
+    that stands twice comes twice.
     """
 
     numbers: NDArray[np.int64]
