@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pagerag._cache_file import CacheFile
 from pagerag.errors import EndpointError
 
 _SCHEMA = 1
@@ -35,59 +34,35 @@ class ResponseCache:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        table = "responses (key TEXT PRIMARY KEY, value TEXT NOT NULL, stored REAL)"
+        self._file = CacheFile(self.path, table, self._broken)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the value stored under ``key``, or None."""
-        row = self._execute("SELECT value FROM responses WHERE key = ?", (key,))
+        with self._file.connection() as connection:
+            row = connection.execute("SELECT value FROM responses WHERE key = ?", (key,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
     def put(self, key: str, value: Mapping[str, Any]) -> None:
         """Store ``value``; the newest wins."""
-        self._execute(
-            "INSERT OR REPLACE INTO responses (key, value, stored) VALUES (?, ?, ?)",
-            (key, json.dumps(value, ensure_ascii=False), time.time()),
-        )
+        with self._file.connection() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO responses (key, value, stored) VALUES (?, ?, ?)",
+                (key, json.dumps(value, ensure_ascii=False), time.time()),
+            )
 
     def __len__(self) -> int:
-        row = self._execute("SELECT count(*) FROM responses", ())
-        return 0 if row is None else int(row[0])
+        with self._file.connection() as connection:
+            return int(connection.execute("SELECT count(*) FROM responses").fetchone()[0])
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        self._file.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ResponseCache, (self.path,)
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__init__(state["path"])  # type: ignore[misc]
-
-    def _execute(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = self._open()
-                with self._connection:
-                    found: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
-            except (sqlite3.Error, OSError) as problem:
-                raise EndpointError(
-                    f"the response cache {self.path} cannot be used ({problem}); "
-                    "delete it or point chat.cache elsewhere"
-                ) from problem
-            return found
-
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, value TEXT NOT NULL, stored REAL)"
+    def _broken(self, why: str) -> EndpointError:
+        return EndpointError(
+            f"the response cache {self.path} cannot be used ({why}); delete it or point chat.cache elsewhere"
         )
-        connection.commit()
-        return connection

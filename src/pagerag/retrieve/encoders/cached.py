@@ -1,7 +1,6 @@
 """Embeddings kept on disk, by encoder and by the content of the text.
 
-One SQLite file per encoder. Several processes may read and write it at once; what one has committed
-survives its death, so that a run that is killed and started again encodes only what is missing.
+One file per encoder. A run that is killed and started again encodes only what is missing.
 """
 
 from __future__ import annotations
@@ -9,16 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sqlite3
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._cache_file import CacheFile
 from pagerag._folders import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
@@ -26,7 +23,6 @@ from pagerag.protocols import Encoder
 _SCHEMA = 1
 _ASKED = 500  # keys in one query; SQLite allows 999 of old
 _CHUNK = 512  # texts encoded between two commits
-_WAIT = 60.0  # seconds to wait for another process that is writing
 
 
 class CachedEncoder:
@@ -41,13 +37,12 @@ class CachedEncoder:
         self.name = encoder.name
         self.dimension = encoder.dimension
         place = Path(folder) if folder is not None else cache_folder("embeddings")
-        place.mkdir(parents=True, exist_ok=True)
         self.path = place / f"{_file_name(encoder.name)}-{encoder.dimension}-{_SCHEMA}.sqlite"
-        self._folder = place
-        self._local = threading.local()
+        table = "vectors (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID"
+        self._file = CacheFile(self.path, table, self._broken)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CachedEncoder, (self.encoder, self._folder)
+        return CachedEncoder, (self.encoder, self.path.parent)
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return what the encoder returns, remembered."""
@@ -77,8 +72,7 @@ class CachedEncoder:
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         found: dict[bytes, NDArray[np.float32]] = {}
         wanted = list(dict.fromkeys(keys))
-        try:
-            connection = self._connection()
+        with self._file.connection() as connection:
             for start in range(0, len(wanted), _ASKED):
                 part = wanted[start : start + _ASKED]
                 marks = ",".join("?" * len(part))
@@ -88,33 +82,14 @@ class CachedEncoder:
                     if vector.shape != (self.dimension,):
                         raise self._broken("a row has the wrong length")
                     found[key] = vector
-        except sqlite3.DatabaseError as problem:
-            raise self._broken(str(problem)) from problem
         return found
 
     def _write(self, rows: dict[bytes, NDArray[np.float32]]) -> None:
-        try:
-            with self._connection() as connection:
-                connection.executemany(
-                    "INSERT OR IGNORE INTO vectors (key, row) VALUES (?, ?)",
-                    [(key, row.astype("<f4").tobytes()) for key, row in rows.items()],
-                )
-        except sqlite3.DatabaseError as problem:
-            raise self._broken(str(problem)) from problem
-
-    def _connection(self) -> sqlite3.Connection:
-        # A connection belongs to the thread and the process that opened it.
-        mine: tuple[int, sqlite3.Connection] | None = getattr(self._local, "mine", None)
-        if mine is not None and mine[0] == os.getpid():
-            return mine[1]
-        connection = sqlite3.connect(self.path, timeout=_WAIT)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID"
-        )
-        self._local.mine = (os.getpid(), connection)
-        return connection
+        with self._file.connection() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO vectors (key, row) VALUES (?, ?)",
+                [(key, row.astype("<f4").tobytes()) for key, row in rows.items()],
+            )
 
     def _broken(self, why: str) -> StoreError:
         return StoreError(
@@ -124,8 +99,8 @@ class CachedEncoder:
 
     def __len__(self) -> int:
         """Return how many vectors are kept."""
-        with closing(self._connection().execute("SELECT COUNT(*) FROM vectors")) as cursor:
-            return int(cursor.fetchone()[0])
+        with self._file.connection() as connection:
+            return int(connection.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
 
 def _key(kind: str, text: str) -> bytes:
