@@ -101,17 +101,10 @@ class SourceMap:
             if run.start + run.length > start:
                 yield run
 
-    def _covered(self, start: int, end: int) -> bool:
-        """Return whether a cut holds every run as it is: most records are one passage."""
-        if start or not self.runs:
-            return False
-        first, last = self.runs[0], self.runs[-1]
-        return first.length > 0 and last.start < end and last.start + last.length <= end
-
     def cut(self, start: int, end: int) -> SourceMap:
         """Return the map of the text from ``start`` to ``end``, counted from ``start``."""
-        runs = list(self.runs) if self._covered(start, end) else []
-        for run in () if runs else self._runs_of(start, end):
+        runs = []
+        for run in self._runs_of(start, end):
             if run.length == run.original_length:
                 first, last = max(run.start, start), min(run.start + run.length, end)
                 shift = run.original - run.start

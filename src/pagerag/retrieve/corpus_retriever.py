@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -49,11 +50,11 @@ class CorpusRetriever:
         chosen = tuple(replace(unit, score=score) for unit, (_, score) in zip(units, hits, strict=True))
         return Pool(question, chosen, vector=vector, origin=self.name)
 
-    def _ranked(self, now: Snapshot, question: str, vector: Any, k: int) -> list[tuple[int, float]]:
+    def _ranked(self, now: Snapshot, question: str, vector: Any, k: int) -> Sequence[tuple[int, float]]:
         if self.mode == "lexical":
-            return [(hit.row, hit.score) for hit in now.rank_text(question, k)]
+            return list(now.rank_text(question, k))
         if self.mode == "dense":
-            return [(hit.row, hit.score) for hit in now.rank_vectors(vector[None, :], k)[0]]
+            return list(now.rank_vectors(vector[None, :], k)[0])
         depth = max(k, self.depth)
         words, near = now.rank_both(question, vector[None, :], depth)
         return list(fuse_hits([words, near[0]]).items())

@@ -9,9 +9,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.responses import StreamingResponse
 
 from pagerag.pipeline import Result, Stage
 from pagerag.serve.body import read_model
@@ -22,7 +20,7 @@ from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Unusable, shape
 from pagerag.serve.service import MODEL, Service, json_response
 from pagerag.serve.stores import Held
-from pagerag.serve.streams import AnswerStream
+from pagerag.serve.streams import AnswerStream, event, event_stream
 
 _PATH = "/v1/chat/completions"
 
@@ -66,11 +64,7 @@ def router(service: Service) -> APIRouter:
         if asked.stream:
             stream = AnswerStream(service, held.pipeline, None, question)
             usage = bool((asked.stream_options or {}).get("include_usage"))
-            return StreamingResponse(
-                _chunks(service, stream, head, held, request, usage=usage),
-                media_type="text/event-stream",
-                headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-            )
+            return event_stream(_chunks(service, stream, head, held, request, usage=usage))
         with service.telemetry.span("chat", "CHAIN", request.headers) as span:
             result = await service.asking(request, lambda: held.pipeline().ask(question))
             span.question(question)
@@ -178,14 +172,13 @@ async def _chunks(
 
     def chunk(delta: Mapping[str, Any], end: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
-        body = {**head, "object": "chat.completion.chunk", "choices": [choice], **more}
-        return b"data: " + orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n\n"
+        return event({**head, "object": "chat.completion.chunk", "choices": [choice], **more})
 
     yield chunk({"role": "assistant", "content": ""})
     sent = ""
     async for item in stream:
         if isinstance(item, Problem):
-            yield b"data: " + orjson.dumps(shape(_PATH, item, str(head["id"]))) + b"\n\n"
+            yield event(shape(_PATH, item, str(head["id"])))
             return
         if isinstance(item, str):
             sent += item
@@ -204,11 +197,6 @@ async def _chunks(
                     note["url_citation"]["end_index"] += shift
             yield chunk({"annotations": annotations}, "stop", pagerag=_evidence(item))
             if usage:
-                body = {
-                    **head,
-                    "object": "chat.completion.chunk",
-                    "choices": [],
-                    "usage": _usage(item, text),
-                }
-                yield b"data: " + orjson.dumps(body) + b"\n\n"
+                last = {"object": "chat.completion.chunk", "choices": [], "usage": _usage(item, text)}
+                yield event({**head, **last})
     yield b"data: [DONE]\n\n"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
 from typing import Any
 
-import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.responses import StreamingResponse
 
 from pagerag.errors import InputError
 from pagerag.explain import page, paths_svg, view
@@ -23,7 +21,7 @@ from pagerag.serve.problems import Problem, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.sources import document_around
 from pagerag.serve.stores import Held, tuned_promoter
-from pagerag.serve.streams import AnswerStream
+from pagerag.serve.streams import AnswerStream, event, event_stream
 from pagerag.serve.uploads import indexed, safe_name
 
 
@@ -65,7 +63,7 @@ def router(service: Service) -> APIRouter:
         asked = read_model(AskRequest, await service.body(request, service.asks))
         held = service.stores.get(asked.store)
         if asked.stream:
-            return events(
+            return event_stream(
                 _told(service, request, asked, AnswerStream(service, held.pipeline, asked, asked.question))
             )
         with service.telemetry.span("ask", "CHAIN", request.headers) as span:
@@ -134,7 +132,7 @@ def router(service: Service) -> APIRouter:
             raise Problem(403, "no_uploads", "this server takes no files (setting serve.uploads)")
         files = await _files(service, request)
         service.note(request, files=len(files), bytes=sum(map(len, files.values())))
-        return events(_from_thread(indexed(held, files, service.settings)))
+        return event_stream(indexed(held, files, service.settings))
 
     _add_source(routes, service)
     return routes
@@ -270,39 +268,17 @@ def _weights() -> list[dict[str, Any]]:
 # -- server-sent events
 
 
-def events(items: AsyncIterator[dict[str, Any]]) -> Response:
-    """Return a stream of server-sent events; an item's ``event`` is the event's name."""
-
-    async def lines() -> AsyncIterator[bytes]:
-        async for item in items:
-            name = item.get("event", "message")
-            body = orjson.dumps(
-                {k: v for k, v in item.items() if k != "event"}, option=orjson.OPT_SERIALIZE_NUMPY
-            )
-            yield b"event: %s\ndata: %s\n\n" % (name.encode(), body)
-
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
-
-
-async def _from_thread(items: Iterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-    """Yield what a blocking iterator yields, without blocking the loop."""
-    end = object()
-    while (item := await asyncio.to_thread(next, items, end)) is not end:
-        yield item  # type: ignore[misc]
-
-
 async def _told(
     service: Service, request: Request, asked: AskRequest, stream: AnswerStream
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncIterator[bytes]:
     """Yield a streamed answer as events."""
     async for item in stream:
         if isinstance(item, Problem):
-            yield {"event": "error", "error_type": item.kind, "message": item.message}
+            yield event({"error_type": item.kind, "message": item.message}, "error")
         elif isinstance(item, Stage):
-            yield {"event": "stage", "name": item.name, "seconds": item.seconds, "detail": item.detail}
+            yield event({"name": item.name, "seconds": item.seconds, "detail": item.detail}, "stage")
         elif isinstance(item, str):
-            yield {"event": "words", "text": item}
+            yield event({"text": item}, "words")
         else:
             service.count(request, item.state, asked.question, candidates=len(item.pool))
-            yield {"event": "result", **item.to_dict(trace=asked.trace)}
+            yield event(item.to_dict(trace=asked.trace), "result")

@@ -1,10 +1,13 @@
-"""A pipeline's stream, from a thread into the event loop."""
+"""Server-sent events, and what threads tell the event loop meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any
+
+import orjson
+from starlette.responses import StreamingResponse
 
 from pagerag.errors import PageRAGError
 from pagerag.pipeline import PageRAG, Result, Stage
@@ -14,6 +17,45 @@ from pagerag.serve.problems import Problem, problem_of
 from pagerag.serve.service import Service
 
 _END = object()
+
+
+def event(body: Any, name: str = "") -> bytes:
+    """Return one server-sent event; without a name, its data alone."""
+    data = b"data: %s\n\n" % orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    return b"event: %s\n%s" % (name.encode(), data) if name else data
+
+
+def event_stream(events: AsyncIterable[bytes]) -> StreamingResponse:
+    """Return events as a response that nothing on its way keeps back."""
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+class News:
+    """What a thread tells the event loop, item by item; ``gone`` says that nobody listens any more."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._items: asyncio.Queue[Any] = asyncio.Queue()
+        self.gone = False
+
+    def put(self, item: object) -> None:
+        """Tell one item; from any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._items.put_nowait, item)
+        except RuntimeError:
+            self.gone = True  # the loop is closed: the server has stopped
+
+    def end(self) -> None:
+        """Tell that no more comes."""
+        self.put(_END)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        try:
+            while (item := await self._items.get()) is not _END:
+                yield item
+        finally:
+            self.gone = True
 
 
 class AnswerStream:
@@ -29,9 +71,7 @@ class AnswerStream:
         tuning: Tuning | None,
         question: str,
     ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._news: asyncio.Queue[Any] = asyncio.Queue()
-        self._gone = False
+        self._news = News()
         self._seconds = service.settings.serve.ask_timeout
         self._job = service.asks.submit(self._work, pipeline, tuning, question)
 
@@ -40,31 +80,25 @@ class AnswerStream:
     ) -> None:
         try:
             for item in pipeline(tuning).stream(question):
-                if self._gone:
+                if self._news.gone:
                     return
-                self._put(item)
+                self._news.put(item)
         except PageRAGError as problem:
-            self._put(problem_of(problem))
+            self._news.put(problem_of(problem))
         except Exception:  # noqa: BLE001 - a thread of the server: the client must hear of it
             LOG.exception("stream")
-            self._put(Problem(500, "internal", "an unexpected error; the server's log has it"))
+            self._news.put(Problem(500, "internal", "an unexpected error; the server's log has it"))
         finally:
-            self._put(_END)
-
-    def _put(self, item: object) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._news.put_nowait, item)
-        except RuntimeError:
-            self._gone = True  # the loop is closed: the server has stopped
+            self._news.end()
 
     async def __aiter__(self) -> AsyncIterator[Stage | str | Result | Problem]:
         """Yield what comes, for at most the time that a question may take."""
         try:
             async with asyncio.timeout(self._seconds):
-                while (item := await self._news.get()) is not _END:
+                async for item in self._news:
                     yield item
         except TimeoutError:
             yield Problem(504, "timeout", f"no result within {self._seconds:g} s (setting serve.ask_timeout)")
         finally:
-            self._gone = True
+            self._news.gone = True
             self._job.cancel()

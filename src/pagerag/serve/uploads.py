@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -14,11 +13,11 @@ from pagerag.errors import InputError, PageRAGError, StoreError
 from pagerag.ingest import FORMATS, Event, IngestSettings, index_paths
 from pagerag.serve.problems import Unusable
 from pagerag.serve.stores import Held
+from pagerag.serve.streams import News, event
 from pagerag.settings import Settings
 
 _ODD = re.compile(r"[\x00-\x1f\x7f<>:\"|?*]+")
 _LONGEST = 150
-_END = object()
 _WRITERS: dict[str, threading.Lock] = {}
 _WRITERS_LOCK = threading.Lock()
 
@@ -42,22 +41,20 @@ def folder_of(held: Held) -> Path:
     return Path(f"{held.path.rstrip('/')}.files")
 
 
-def indexed(held: Held, files: Mapping[str, bytes], settings: Settings) -> Iterator[dict[str, Any]]:
-    """Index ``files`` and yield what happens: progress, each file as it is on disk, then the report.
+def indexed(held: Held, files: Mapping[str, bytes], settings: Settings) -> News:
+    """Index ``files``; events tell of the progress, of each file as it is on disk, then the report.
 
     The work goes on in a thread of its own to its end, whether or not somebody listens.
     """
-    news: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    worker = threading.Thread(target=_index, args=(held, files, settings, news.put), name="pagerag-index")
-    worker.start()
-    while (item := news.get()) is not _END:
-        yield item
+    news = News()
+    threading.Thread(target=_index, args=(held, files, settings, news), name="pagerag-index").start()
+    return news
 
 
-def _index(held: Held, files: Mapping[str, bytes], settings: Settings, tell: Callable[[Any], None]) -> None:
-    def heard(event: Event) -> None:
-        told = {"kind": event.kind, "path": event.path, "units": event.units, "message": event.message}
-        tell({"event": "progress", **told, "done": event.done, "total": event.total})
+def _index(held: Held, files: Mapping[str, bytes], settings: Settings, news: News) -> None:
+    def heard(step: Event) -> None:
+        told = {"kind": step.kind, "path": step.path, "units": step.units, "message": step.message}
+        news.put(event({**told, "done": step.done, "total": step.total}, "progress"))
 
     with _WRITERS_LOCK:
         lock = _WRITERS.setdefault(held.path, threading.Lock())
@@ -71,13 +68,14 @@ def _index(held: Held, files: Mapping[str, bytes], settings: Settings, tell: Cal
                 paths.append(folder / name)
             with _opened_for_writing(held, settings) as store:
                 report = index_paths(paths, store, IngestSettings(base=str(folder)), listener=heard)
-            tell({"event": "report", **report.to_dict(), "store": held.describe()})
+            news.put(event({**report.to_dict(), "store": held.describe()}, "report"))
     except PageRAGError as problem:
-        tell({"event": "error", "error_type": type(problem).__name__, "message": str(problem)})
+        news.put(event({"error_type": type(problem).__name__, "message": str(problem)}, "error"))
     except OSError as problem:
-        tell({"event": "error", "error_type": "StoreError", "message": f"cannot write: {problem.strerror}"})
+        told = {"error_type": "StoreError", "message": f"cannot write: {problem.strerror}"}
+        news.put(event(told, "error"))
     finally:
-        tell(_END)
+        news.end()
 
 
 def _opened_for_writing(held: Held, settings: Settings) -> Any:

@@ -131,13 +131,13 @@ class CorpusBase(ABC):
 
     def fetch(self, ids: Sequence[str]) -> list[Candidate]:
         """Return the units of these ids, in this order; an unknown id raises InputError."""
-        found = self._candidates(ids)
+        found = self._candidates_of(ids)
         for name in ids:
             if name not in found:
                 raise InputError(f"the store {self.location} has no unit {name!r}")
         return [found[name] for name in ids]
 
-    def _candidates(self, ids: Sequence[str]) -> Mapping[str, Candidate]:
+    def _candidates_of(self, ids: Sequence[str]) -> Mapping[str, Candidate]:
         return {name: unit.candidate() for name, unit in self._by_id(ids).items()}
 
     def _by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:

@@ -79,7 +79,7 @@ class MemoryCorpus(CorpusBase):
             state = self._state
         yield state
 
-    def _candidates(self, ids: Sequence[str]) -> dict[str, Candidate]:
+    def _candidates_of(self, ids: Sequence[str]) -> dict[str, Candidate]:
         held = self._held  # a write makes another mapping
         return {name: held[name].candidate for name in ids if name in held}
 
