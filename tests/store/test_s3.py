@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from contextlib import suppress
@@ -134,6 +135,36 @@ def test_a_damaged_object_is_named(url, tmp_path):
         corpus._bucket.put(entry.key, b"something else")
     with opened(url, cache=tmp_path / "b") as other, pytest.raises(StoreError, match=entry.key):
         len(other)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "../../precious"},
+        {"id": "/precious"},
+        {"id": 7},
+        {"dimension": "many"},
+        {"encoder": ["a"]},
+        {"base": {"key": "base/x", "sha256": "../../precious", "size": 1}},
+        {"base": {"key": "base/x", "sha256": "A" * 64, "size": 1}},
+    ],
+)
+def test_a_hostile_manifest_reaches_no_folder_but_the_cache(url, tmp_path, changes):
+    import json
+
+    from pagerag.store.s3_bucket import Bucket
+    from pagerag.store.s3_manifest import MANIFEST
+
+    opened(url, cache=tmp_path / "cache").close()
+    bucket = Bucket(url)
+    values = json.loads(bucket.get(MANIFEST).body)
+    bucket.put(MANIFEST, json.dumps({**values, **changes}).encode())
+    held = tmp_path / "precious" / "old"
+    held.mkdir(parents=True)
+    os.utime(held, (0, 0))  # old enough to be taken for a replica that nobody reads
+    with pytest.raises(StoreError, match="manifest"), opened(url, cache=tmp_path / "cache") as store:
+        len(store)
+    assert held.is_dir()
 
 
 def test_stores_that_cannot_be_are_refused(server, url, monkeypatch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -74,7 +75,9 @@ class Manifest:
                 base = values.pop("base")
                 log = tuple(_entry(one) for one in values.pop("log")[:_MOST_LOG])
                 retired = tuple(map(str, values.pop("retired")))
-                return cls(**values, base=None if base is None else _entry(base), log=log, retired=retired)
+                made = cls(**values, base=None if base is None else _entry(base), log=log, retired=retired)
+                made._check()
+                return made
         except (ValueError, TypeError, KeyError, AttributeError) as broken:
             raise StoreError(
                 f"the store {location} is damaged (its manifest cannot be read: {broken}); index the "
@@ -85,6 +88,17 @@ class Manifest:
             f"the store {location} has schema version {schema}; this pagerag reads version {SCHEMA_VERSION}; "
             + ("upgrade this one" if newer else "index the documents again under another prefix")
         )
+
+    def _check(self) -> None:
+        """Refuse what would name a folder outside the cache: who may write into the bucket writes it."""
+        digests = [entry.sha256 for entry in (*self.log, *filter(None, (self.base,)))]
+        if not re.fullmatch("[0-9a-f]{32}", self.id) or not all(map(_DIGEST, digests)):
+            raise ValueError("its id or a digest is none")
+        if not isinstance(self.encoder, str) or not isinstance(self.dimension, int):
+            raise ValueError("its encoder or dimension is none")
+
+
+_DIGEST = re.compile("[0-9a-f]{64}").fullmatch
 
 
 def _entry(values: Any) -> Entry:
