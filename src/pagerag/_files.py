@@ -55,7 +55,8 @@ def locked(file: Path, busy: Callable[[str], Exception] | None = None) -> Iterat
     except ImportError:
         yield
         return
-    with file.open("a+", encoding="ascii", errors="replace") as handle:
+    # UTF-8 is built in; any other codec is a module, which a process with few rights may not be able to load.
+    with file.open("a+", encoding="utf-8", errors="replace") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX if busy is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as held:

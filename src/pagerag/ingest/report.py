@@ -79,10 +79,6 @@ class IngestReport:
         """How many files the store holds now, by this run or an earlier one."""
         return self.indexed + self.unchanged + self.duplicates
 
-    def rates(self) -> dict[str, float]:
-        """Return units a second by stage."""
-        return {name: self.units / seconds for name, seconds in self.stages.items() if seconds > 0}
-
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
         return {
@@ -90,5 +86,7 @@ class IngestReport:
             "failed": [{"path": path, "problem": problem} for path, problem in self.failed],
             "seconds": round(self.seconds, 3),
             "stages": {name: round(seconds, 3) for name, seconds in self.stages.items()},
-            "units_per_second": {name: round(rate, 1) for name, rate in self.rates().items()},
+            "units_per_second": {
+                name: round(self.units / seconds, 1) for name, seconds in self.stages.items() if seconds > 0
+            },
         }

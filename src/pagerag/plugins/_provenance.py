@@ -76,17 +76,14 @@ def _path_text(steps: list[dict[str, Any]]) -> str:
 def _best_paths(promotion: Promotion) -> dict[str, SupportPath]:
     """Return each unit's best path: a kept one before others, one that links units before a lone one."""
     ranked = sorted(
-        promotion.paths, key=lambda path: (path.verdict != "kept", len(_units(path)) < 2, path.rank)
+        promotion.paths,
+        key=lambda path: (path.verdict != "kept", len({unit.id for unit in path.units}) < 2, path.rank),
     )
     best: dict[str, SupportPath] = {}
     for path in ranked:
         for unit in path.units:
             best.setdefault(unit.id, path)
     return best
-
-
-def _units(path: SupportPath) -> set[str]:
-    return {unit.id for unit in path.units}
 
 
 def _steps(path: SupportPath | None) -> list[dict[str, Any]]:

@@ -147,10 +147,13 @@ class PromotedContext:
         self.calls += 1
         self.last = promotion = self.promoter.promote(query, pool, k=self.k, mode=self.mode)
         delimiter = str(options.get("column_delimiter", "|"))
-        table = _table(promotion.context)
-        chunks = _without_sources(own.context_chunks)
-        chunks.append(_section(promotion.context, delimiter))
-        return replace(own, context_chunks="\n\n".join(chunks), context_records={**records, SOURCES: table})
+        rows = [("id", "text"), *((unit.id, unit.text) for unit in promotion.context)]
+        head, _, _ = own.context_chunks.partition("-----Sources-----")
+        section = "\n".join(["-----Sources-----", *map(delimiter.join, rows)]) + "\n"
+        chunks = f"{head.rstrip()}\n\n{section}" if head.strip() else section
+        pandas = need("pandas", "pandas", "graphrag", "GraphRAG's context tables")
+        table = pandas.DataFrame([list(row) for row in rows[1:]], columns=list(rows[0]))
+        return replace(own, context_chunks=chunks, context_records={**records, SOURCES: table})
 
     def __getattr__(self, name: str) -> Any:
         # GraphRAG's engines ask their builder for other attributes; those are the wrapped builder's.
@@ -162,18 +165,3 @@ class PromotedContext:
 def _units_of(item: Any) -> Sequence[str]:
     """Return the ids of the text units that state an entity or a relationship; they may be an array."""
     return item.text_unit_ids if item.text_unit_ids is not None else ()
-
-
-def _without_sources(chunks: str) -> list[str]:
-    head, _, _ = chunks.partition("-----Sources-----")
-    return [head.rstrip()] if head.strip() else []
-
-
-def _section(units: Sequence[Candidate], delimiter: str) -> str:
-    rows = [delimiter.join((unit.id, unit.text)) for unit in units]
-    return "\n".join(["-----Sources-----", delimiter.join(("id", "text")), *rows]) + "\n"
-
-
-def _table(units: Sequence[Candidate]) -> Any:
-    pandas = need("pandas", "pandas", "graphrag", "GraphRAG's context tables")
-    return pandas.DataFrame([[unit.id, unit.text] for unit in units], columns=["id", "text"])

@@ -44,7 +44,7 @@ class Checker:
 
     def __init__(self, check: str, subject: object) -> None:
         self.check = check
-        self.subject = type(subject).__name__ if not callable(subject) else _callable_name(subject)
+        self.subject = getattr(subject, "__name__", type(subject).__name__)
 
     def expect(self, condition: object, contract: str, seen: object) -> None:
         """Fail with the contract and what was seen instead, unless ``condition`` holds."""
@@ -126,7 +126,3 @@ def names_of(values: Sequence[object]) -> str:
     """Return up to three values, for a message."""
     shown = ", ".join(shorten(value, 60) for value in values[:3])
     return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")
-
-
-def _callable_name(subject: Any) -> str:
-    return getattr(subject, "__name__", type(subject).__name__)

@@ -129,7 +129,8 @@ def _check_candidates(check: Checker, pool: Pool) -> None:
         if candidate.vector is not None:
             _check_vector(check, pool, candidate)
     ids = [candidate.id for candidate in pool.candidates]
-    check.expect(len(set(ids)) == len(ids), "ids are unique within a pool", names_of(_repeated(ids)))
+    repeated = sorted({name for name in ids if ids.count(name) > 1})
+    check.expect(not repeated, "ids are unique within a pool", names_of(repeated))
     scores = [candidate.score for candidate in pool.candidates if candidate.score is not None]
     if len(scores) == len(ids):
         rises = [ids[n] for n, (a, b) in enumerate(itertools.pairwise(scores)) if b > a]
@@ -158,7 +159,3 @@ def _check_relations(check: Checker, pool: Pool) -> None:
 
 def _shape(pool: Pool) -> list[Any]:
     return [(candidate.id, candidate.text) for candidate in pool.candidates]
-
-
-def _repeated(ids: Sequence[str]) -> list[str]:
-    return sorted({name for name in ids if ids.count(name) > 1})

@@ -26,10 +26,6 @@ class Format:
     suffixes: tuple[str, ...]
     whole: bool = True
 
-    def read(self, file: SourceFile, settings: IngestSettings) -> Reading:
-        """Yield the documents of a file."""
-        return _reader(self.name)(file, settings)
-
 
 def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on another)
     """Return the reader of a format, imported when a file of its format comes: together they take 0.1 s."""
@@ -111,7 +107,7 @@ def read_documents(file: SourceFile, settings: IngestSettings, known: Format | N
     try:
         if chosen.whole and file.path.stat().st_size > settings.max_file_bytes:
             raise file.too_large(settings.max_file_bytes)
-        for item in chosen.read(file, settings):
+        for item in _reader(chosen.name)(file, settings):
             yield item.cleaned() if isinstance(item, Document) else item
     except PageRAGError:
         raise

@@ -290,7 +290,7 @@ class _Page:
         """Treat a table as a way to place things on a page: its cells are blocks like others."""
         table.layout = True
         if table.cells:
-            self.blocks.extend(Block(cell) for cell in table.cells if not _blank(cell))
+            self.blocks.extend(Block(cell) for cell in table.cells if words_of(cell))
             table.cells = []
         self._flush()
 
@@ -378,7 +378,3 @@ def _placed(table: _Table) -> list[list[Piece]]:
 
 def _count(values: Mapping[str, str], name: str) -> int:
     return max(1, min(number_of(values.get(name, "").strip(), 1), _WIDEST_SPAN))
-
-
-def _blank(cell: Sequence[Piece]) -> bool:
-    return all(piece.text.isspace() for piece in cell)

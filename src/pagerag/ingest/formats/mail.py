@@ -15,6 +15,7 @@ from pagerag.errors import FormatError
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.html import add_page
+from pagerag.ingest.formats.records import unusable
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 from pagerag.places import SourceMap
 
@@ -34,49 +35,46 @@ def read_message(file: SourceFile, settings: IngestSettings) -> Iterator[Documen
 
 def read_mbox(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
     """Read a mailbox, a message at a time."""
-    number = line = at = characters = 0
-    begun: tuple[int, int] | None = None
-    lines: list[bytes] = []
-    size = 0
-    blank = True
     seen: set[str] = set()
-
-    def message() -> Document | BadRecord:
-        assert begun is not None  # noqa: S101 - a message has begun when one ends
-        data = b"".join(lines)
+    for number, data, start, line, at in _messages(file, settings.max_record_bytes):
         try:
-            made = _document(file, settings, data, begun[0], begun[1], number)
+            made = _document(file, settings, data, start, line, number)
         except FormatError as problem:
-            if settings.bad_records == "fail":
-                raise
-            return BadRecord(problem)
+            yield unusable(settings, problem)
+            continue
         key = made.record or str(number)
         if key in seen:
             key = f"{key}-{number}"
         seen.add(key)
-        return replace(made, record=key, at=at)
+        yield replace(made, record=key, at=at)
 
+
+def _messages(file: SourceFile, limit: int) -> Iterator[tuple[int, bytes, int, int, int]]:
+    """Yield each message's number and bytes, its first character and line, and how far reading had come."""
+    number = size = start = first = line = at = characters = 0
+    message: list[bytes] = []
+    blank = True
     with file.path.open("rb") as stream:
         while raw := stream.readline(_LONGEST_LINE):
             if blank and raw.startswith(b"From "):
-                if begun is not None:
-                    yield message()
+                if number:
+                    yield number, b"".join(message), start, first, at
                 number += 1
-                lines, size = [], 0
-                begun = (characters + len(_decoded(raw)), line + 2)
-            elif begun is None and raw.strip():
-                raise file.bad('is not a mailbox: it does not begin with a "From " line')
-            elif begun is not None:
+                message, size = [], 0
+                start, first = characters + len(_decoded(raw)), line + 2
+            elif number:
                 size += len(raw)
-                if size > settings.max_record_bytes:
-                    raise file.bad(f"message {number} is longer than {settings.max_record_bytes:,} bytes")
-                lines.append(raw)
+                if size > limit:
+                    raise file.bad(f"message {number} is longer than {limit:,} bytes")
+                message.append(raw)
+            elif raw.strip():
+                raise file.bad('is not a mailbox: it does not begin with a "From " line')
             blank = not raw.strip()
             line += raw.endswith(b"\n")
             at += len(raw)
             characters += len(_decoded(raw))
-    if begun is not None:
-        yield message()
+    if number:
+        yield number, b"".join(message), start, first, at
 
 
 def _decoded(data: bytes) -> str:
@@ -179,13 +177,8 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
         return end
     places = _places(text, original, begin, end, encoding)
     for paragraph in _paragraphs(text):
-        pieces = []
-        for piece in Stretch(text, paragraph).all():
-            if piece.start < 0:
-                pieces.append(piece)
-            else:
-                pieces.append(Piece(piece.text, *places(piece.start, piece.end)))
-        builder.block(pieces, lines=True)
+        pieces = Stretch(text, paragraph).all()
+        builder.block([Piece(words, *places(start, end)) for words, start, end in pieces], lines=True)
     return end
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from pagerag._extras import need
@@ -59,11 +60,11 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
                 source = "".join(taken)
                 values = {key: value for key, value in row.items() if value}
                 cells = [(name, row.get(name) or "") for name in names]
-                place = _in_csv(source, cells, characters, line)
+                place = partial(_in_csv, source, cells, characters, line)
                 if told:
                     text = "; ".join(f"{name}: {value}" for name, value in cells if value)
                     values = {"title": file.stem, "text": text}
-                    place = _behind_headers(place, cells)
+                    place = partial(_behind_headers, place, cells)
                 yield Row(number, raw.tell(), values, place)
                 characters, line = characters + len(source), reader.line_num + 1
                 taken.clear()
@@ -74,48 +75,40 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
 
 
 def _in_csv(
-    source: str, values: list[tuple[str, str]], shift: int, line: int
-) -> Callable[[str, str], SourceMap]:
-    """Return a function that finds a field in the lines of its record."""
-
-    def place(name: str, text: str) -> SourceMap:
-        at = 0
-        for key, value in values:
-            written = value.replace('"', '""')
-            start = source.find(written, at)
-            if start < 0:
-                start = source.find(value, at)
-                written = value
-            if start < 0:
-                break
-            if key == name:
-                newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
-                doubled = (m.span() for m in _DOUBLED.finditer(source, start, start + len(written)))
-                runs = runs_of(start, start + len(written), doubled, shift)
-                return SourceMap(tuple(runs), newlines, line)
-            at = start + len(written)
-        return SourceMap((Run(0, len(text), shift, len(source)),), line=line)
-
-    return place
+    source: str, cells: list[tuple[str, str]], shift: int, line: int, name: str, text: str
+) -> SourceMap:
+    """Find a field in the lines of its record, which begin ``shift`` characters into the file."""
+    at = 0
+    for key, value in cells:
+        written = value.replace('"', '""')
+        start = source.find(written, at)
+        if start < 0:
+            start = source.find(value, at)
+            written = value
+        if start < 0:
+            break
+        end = start + len(written)
+        if key == name:
+            newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
+            doubled = (m.span() for m in _DOUBLED.finditer(source, start, end))
+            return SourceMap(tuple(runs_of(start, end, doubled, shift)), newlines, line)
+        at = end
+    return SourceMap((Run(0, len(text), shift, len(source)),), line=line)
 
 
 def _behind_headers(
-    inside: Callable[[str, str], SourceMap], cells: list[tuple[str, str]]
-) -> Callable[[str, str], SourceMap]:
-    """Return a function that finds the values of a row that is told as "header: value; header: value"."""
-
-    def place(_name: str, _text: str) -> SourceMap:
-        runs: list[Run] = []
-        found, at = SourceMap(), 0
-        for name, value in cells:
-            if value:
-                found = inside(name, value)
-                at += len(f"{name}: ") + (2 if runs else 0)
-                runs += [run._replace(start=run.start + at) for run in found.runs]
-                at += len(value)
-        return SourceMap(tuple(runs), found.newlines, found.line)
-
-    return place
+    inside: Callable[[str, str], SourceMap], cells: list[tuple[str, str]], _name: str, _text: str
+) -> SourceMap:
+    """Find the values of a row that is told as "header: value; header: value"."""
+    runs: list[Run] = []
+    found, at = SourceMap(), 0
+    for name, value in cells:
+        if value:
+            found = inside(name, value)
+            at += len(f"{name}: ") + (2 if runs else 0)
+            runs += [run._replace(start=run.start + at) for run in found.runs]
+            at += len(value)
+    return SourceMap(tuple(runs), found.newlines, found.line)
 
 
 def read_parquet(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
@@ -150,7 +143,7 @@ def read_parquet(file: SourceFile, settings: IngestSettings) -> Iterator[Documen
                     problem = f"the record is longer than {settings.max_record_bytes:,} characters"
                     yield unusable(settings, file.bad(problem, line=number))
                     continue
-                yield Row(number, int(number * step), values, _in_row(number))
+                yield Row(number, int(number * step), values, partial(_in_row, number))
 
     return documents_of(file, settings, rows())
 
@@ -164,8 +157,5 @@ def _weight(value: Any) -> int:
     return 8
 
 
-def _in_row(number: int) -> Callable[[str, str], SourceMap]:
-    def place(name: str, text: str) -> SourceMap:
-        return SourceMap((Run(0, len(text), 0, len(text)),), parts=((0, f"row {number}, {name}"),))
-
-    return place
+def _in_row(number: int, name: str, text: str) -> SourceMap:
+    return SourceMap((Run(0, len(text), 0, len(text)),), parts=((0, f"row {number}, {name}"),))

@@ -338,16 +338,12 @@ def writing(path: Path) -> Iterator[IO[str]]:
 
     Half a surrogate pair, which JSON allows and UTF-8 does not, is written as its JSON escape.
     """
-    with replacing(path) as raw, _packed(raw) if path.suffix == ".gz" else nullcontext(raw) as binary:
-        file = TextIOWrapper(binary, encoding="utf-8", errors="backslashreplace")
+    with replacing(path) as raw, gzip.open(raw, "wb") if path.suffix == ".gz" else nullcontext(raw) as binary:
+        file = TextIOWrapper(cast(IO[bytes], binary), encoding="utf-8", errors="backslashreplace")
         try:
             yield file
         finally:
             file.detach()  # writes what it holds; closing it would close ``raw``, which is still to be synced
-
-
-def _packed(file: IO[bytes]) -> IO[bytes]:
-    return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="wb"))
 
 
 def _kind(value: Any) -> str:
