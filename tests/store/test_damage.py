@@ -9,14 +9,16 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pagerag.errors import InputError, StoreError, StoreMismatchError
-from pagerag.store import SqliteCorpus, open_store
+from pagerag.store import FileRecord, SqliteCorpus, open_store, place_of
 from pagerag.store.problems import explained
+from pagerag.store.schema import pack_unit
 from pagerag.testing import FakeEncoder
 
 QUESTION = "Which city was the composer of Interstellar born in?"
@@ -222,3 +224,63 @@ def test_damaged_postings_of_an_optimised_store(
         use(store.location, encoder)
     with open_store(store.location, encoder) as again:
         assert again.verify()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"title": 5},
+        {"title": ["x"]},
+        {"position": "x"},
+        {"total": None},
+        {"fields": ["x"]},
+        {"id": 7},
+        {"pages": ["p"]},
+    ],
+    ids=str,
+)
+def test_values_of_another_kind_in_a_unit_are_damage(
+    store: SqliteCorpus, encoder: FakeEncoder, changed: dict[str, Any]
+) -> None:
+    unit = next(iter(store.units()))
+    store.close()
+    damaged(store, "UPDATE units SET body = ?", pack_unit(replace(unit, **changed)))
+    with pytest.raises(StoreError, match="is damaged"):
+        use(store.location, encoder)
+    with open_store(store.location, encoder) as again:
+        assert again.verify()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET path = x'ff'",
+        "UPDATE files SET path = x'ff'",
+        "UPDATE lengths SET data = x'ff'",
+        "UPDATE lengths SET block = -5",
+        "UPDATE vectors SET data = 'x'",
+        "UPDATE vectors SET block = -5",
+        "UPDATE vectors SET signs = 1e300",
+        "UPDATE fresh SET data = 7",
+    ],
+)
+def test_neither_reading_nor_writing_a_damaged_store_gives_anything_but_our_errors(
+    store: SqliteCorpus, encoder: FakeEncoder, statement: str
+) -> None:
+    store.acknowledge([FileRecord("a.txt", "digest")])
+    units = list(store.units())
+    store.close()
+    damaged(store, statement)
+    with open_store(store.location, encoder) as again:
+        told = []
+        for work in (
+            lambda: [str(place_of(unit)) for unit in again.search_text("Zimmer composer film")],
+            again.stats,
+            lambda: again.upsert(units),
+            again.optimize,
+        ):
+            try:
+                work()
+            except StoreError as problem:
+                told.append(str(problem))
+        assert any("is damaged" in one for one in told)

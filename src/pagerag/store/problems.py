@@ -40,10 +40,10 @@ def explained(doing: str, location: str) -> Iterator[None]:
 
 
 @contextmanager
-def reading(location: str) -> Iterator[None]:
-    """Turn what goes wrong while a store is read and decoded into a StoreError that says so."""
+def decoding(doing: str, location: str) -> Iterator[None]:
+    """Turn all that goes wrong while a store's bytes are decoded into a StoreError that says so."""
     try:
-        with explained("reading", location):
+        with explained(doing, location):
             yield
     except PageRAGError:
         raise

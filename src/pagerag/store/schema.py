@@ -67,6 +67,14 @@ FILE_COLUMNS = ", ".join(field.name for field in dataclasses.fields(FileRecord))
 
 _ELSEWHERE = ("source", "path", "digest", "text", "analysis", "vector")
 _DETAIL = tuple(field.name for field in dataclasses.fields(Unit) if field.name not in _ELSEWHERE)
+_JSON_KINDS: dict[str, Any] = {
+    "int": int,
+    "str": str,
+    "str | None": (str, type(None)),
+    "Mapping[str, Any]": dict,
+}
+_KINDS = [_JSON_KINDS.get(str(f.type), list) for f in dataclasses.fields(Unit) if f.name in _DETAIL]
+"""What each value of ``_DETAIL`` must be; tuples are lists in JSON."""
 _SIZES = struct.Struct("<III")
 _LARGEST = 256 * 2**20
 """No unit takes more bytes unpacked: a damaged or hostile store must not fill the memory."""
@@ -143,6 +151,8 @@ def pack_unit(unit: Unit) -> bytes:
 
 def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
     """Return the unit that ``pack_unit`` packed; damage raises ValueError."""
+    if not all(isinstance(name, str) for name in (source, path, digest)):
+        raise ValueError("it has no document")
     stream = zlib.decompressobj()
     try:
         plain = stream.decompress(body, _LARGEST)
@@ -152,11 +162,16 @@ def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
         if _SIZES.size + first + second + third != len(plain):
             raise ValueError("its parts do not add up")
         at = _SIZES.size
-        values = dict(zip(_DETAIL, json.loads(plain[at : at + first]), strict=True))
+        detail = json.loads(plain[at : at + first])
+        if not all(map(isinstance, detail, _KINDS)):
+            raise ValueError("a value is of another kind")
+        values = dict(zip(_DETAIL, detail, strict=True))
         text = plain[at + first : at + first + second].decode("utf-8")
         values["sentences"] = tuple((int(start), int(end)) for start, end in values["sentences"])
-        values["pages"], values["names"] = tuple(values["pages"]), tuple(values["names"])
-        values["section_path"] = tuple(map(str, values["section_path"]))
+        values["pages"] = tuple(map(int, values["pages"]))
+        values["names"], values["section_path"] = (
+            tuple(map(str, values[name])) for name in ("names", "section_path")
+        )
     except (zlib.error, struct.error, TypeError, KeyError, RecursionError) as broken:
         raise ValueError(str(broken)) from broken
     return Unit(

@@ -24,7 +24,7 @@ from pagerag._files import locked
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
-from pagerag.store.problems import explained, reading
+from pagerag.store.problems import decoding, explained
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import APPLICATION, FILE_COLUMNS, SCHEMA_VERSION, TABLES, Identity, pack_unit
 from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State
@@ -161,7 +161,7 @@ class SqliteCorpus(CorpusBase):
     def snapshot(self) -> Iterator[SqliteSnapshot]:
         """Pin the latest version for as long as the block runs."""
         with self._connection() as connection:
-            with reading(self.location):
+            with decoding("reading", self.location):
                 connection.execute("BEGIN")
                 version = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0]
             try:
@@ -183,7 +183,7 @@ class SqliteCorpus(CorpusBase):
             state = self._state
         if state is not None and state.version == version:
             return state
-        with reading(self.location):
+        with decoding("reading", self.location):
             state = State(connection, state if state is not None and state.version < version else None)
         with self._lock:
             if self._state is None or self._state.version < version:
@@ -192,14 +192,16 @@ class SqliteCorpus(CorpusBase):
 
     def documents(self) -> dict[str, StoredDocument]:
         """Return the documents that are stored, by source."""
-        with reading(self.location), self._connection() as connection:
+        with decoding("reading", self.location), self._connection() as connection:
             rows = connection.execute("SELECT source, digest, path, units FROM documents").fetchall()
         return {source: StoredDocument(digest, path, units) for source, digest, path, units in rows}
 
     def ledger(self) -> dict[str, FileRecord]:
         """Return the files that were taken in completely, by path, in order."""
-        with reading(self.location), self._connection() as connection:
+        with decoding("reading", self.location), self._connection() as connection:
             rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM files ORDER BY path").fetchall()  # noqa: S608
+            if not all(isinstance(row[0], str) for row in rows):
+                raise ValueError("a file of its ledger has no name")
         return {row[0]: FileRecord(*row) for row in rows}
 
     # -- writing
@@ -224,7 +226,7 @@ class SqliteCorpus(CorpusBase):
     @contextmanager
     def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
         """Do all that the block does, or nothing; it is on disk when the block has ended."""
-        with self._write_lock, explained(doing, self.location), self._connection() as connection:
+        with self._write_lock, decoding(doing, self.location), self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -282,12 +284,12 @@ class SqliteCorpus(CorpusBase):
 
     def pending(self) -> int:
         """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
-        with reading(self.location), self._connection() as connection:
+        with decoding("reading", self.location), self._connection() as connection:
             return meta(connection, "pending")
 
     def stats(self) -> StoreStats:
         """Return what the store holds."""
-        with reading(self.location), self._connection() as connection:
+        with decoding("reading", self.location), self._connection() as connection:
             numbers = {name: meta(connection, name) for name in ("live", "pending", "version", "next_row")}
             documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
         return self._stats(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pagerag.store.base import SnapshotBase, check_points
 from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
-from pagerag.store.problems import reading
+from pagerag.store.problems import decoding
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import Identity, id_number, unpack_unit
 from pagerag.store.vectors import SIGN_BYTES, VectorIndex
@@ -138,7 +138,7 @@ class SqliteSnapshot(SnapshotBase):
     def _read_lists(self, terms: Sequence[str]) -> None:
         """Read the postings of terms; follow-up search asks for the question's terms again and again."""
         numbers = {key_number(term): term for term in terms}
-        with reading(self._location):
+        with decoding("reading", self._location):
             found = read_postings(self._connection, list(numbers), len(self._state.lengths))
         for number, term in numbers.items():
             rows, counts = found.get(number, (_NO_ROWS, _NO_COUNTS))
@@ -153,7 +153,7 @@ class SqliteSnapshot(SnapshotBase):
         return self._vectors().nearest(points, k)
 
     def _vectors(self) -> VectorIndex:
-        with reading(self._location):
+        with decoding("reading", self._location):
             return self._state.vectors(self._connection, self._identity.dimension, self._exact_below)
 
     def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, list[int]]:
@@ -168,7 +168,7 @@ class SqliteSnapshot(SnapshotBase):
         for place, number in enumerate(numbers.tolist()):
             places.setdefault(number, []).append(place)
         found: dict[int, list[int]] = {}
-        with reading(self._location):
+        with decoding("reading", self._location):
             there = self._connection.execute(
                 "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names WHERE number = value)",
                 (json.dumps(list(places)),),
@@ -188,7 +188,7 @@ class SqliteSnapshot(SnapshotBase):
 
     def units(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the units of these rows, in their order, without a score."""
-        with reading(self._location):
+        with decoding("reading", self._location):
             found = self._kept.read(self._state.epoch, rows, partial(self._read_where, "u.row"))
         return [found[row].candidate() for row in rows]
 
@@ -210,7 +210,7 @@ class SqliteSnapshot(SnapshotBase):
         """Return the units with one of these values in a column, by row."""
         units: dict[int, Unit] = {}
         query = _UNITS.format(column=column)
-        with reading(self._location):
+        with decoding("reading", self._location):
             for row, body, source, path, digest in self._connection.execute(query, (json.dumps(values),)):
                 try:
                     units[row] = unpack_unit(body, source, path, digest)
