@@ -29,22 +29,6 @@ from pagerag.units import (
     Unit,
 )
 
-__all__ = [
-    "GROUPS",
-    "Backend",
-    "ContextPreference",
-    "Corpus",
-    "Encoder",
-    "EntityExtractor",
-    "Reader",
-    "Retriever",
-    "Snapshot",
-    "SupportEncoder",
-    "TokenCounter",
-    "load",
-    "names",
-]
-
 GROUPS = {
     "extractor": "pagerag.extractors",
     "encoder": "pagerag.encoders",

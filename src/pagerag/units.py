@@ -13,26 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "ANALYSIS_VERSION",
-    "Analysis",
-    "Answer",
-    "Candidate",
-    "Citation",
-    "FileRecord",
-    "FileStatus",
-    "Hit",
-    "Mode",
-    "Pool",
-    "Relation",
-    "ScoreKind",
-    "State",
-    "StoreStats",
-    "StoredDocument",
-    "SupportChoice",
-    "Unit",
-]
-
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
 

@@ -17,8 +17,8 @@ from pagerag.serve.gate import ClientGoneError
 from pagerag.serve.keys import is_loopback
 from pagerag.serve.logs import log
 from pagerag.serve.openapi import describe
-from pagerag.serve.operation import FAULT, GONE, Operation, refusal, work_of
-from pagerag.serve.problems import Problem, problem_of
+from pagerag.serve.operation import GONE, Operation, refusal, work_of
+from pagerag.serve.problems import FAULT, Problem, problem_of
 from pagerag.serve.service import Service
 from pagerag.serve.telemetry import Telemetry
 from pagerag.settings import Settings

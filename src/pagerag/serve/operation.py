@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagerag.serve.keys import Keys
 from pagerag.serve.logs import log
-from pagerag.serve.problems import Problem, shape
+from pagerag.serve.problems import FAULT, Problem, shape
 
 if TYPE_CHECKING:
     from pagerag.serve.service import Service
@@ -31,8 +31,6 @@ _QUIET = frozenset(("/health", "/ready", "/metrics"))
 
 GONE = 499
 """Nobody reads this status; it stands in the log."""
-
-FAULT = Problem(500, "internal", "an unexpected error; the server's log has it under the request id")
 
 
 @dataclass(slots=True)

@@ -70,13 +70,13 @@ _STATUS: tuple[tuple[type[PageRAGError], int], ...] = (
 )
 
 
+FAULT = Problem(500, "internal", "an unexpected error; the server's log has it under the request id")
+
+
 def problem_of(error: PageRAGError) -> Problem:
     """Return the status and the words for one of the library's own errors."""
-    status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-    message = (
-        str(error) if status != 500 else "an unexpected error; the server's log has it under the request id"
-    )
-    return Problem(status, type(error).__name__, message)
+    status = next((code for kind, code in _STATUS if isinstance(error, kind)), None)
+    return FAULT if status is None else Problem(status, type(error).__name__, str(error))
 
 
 def shape(path: str, problem: Problem, request_id: str) -> Mapping[str, Any]:

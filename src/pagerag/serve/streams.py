@@ -13,7 +13,7 @@ from pagerag.errors import PageRAGError
 from pagerag.pipeline import PageRAG, Result, Stage
 from pagerag.serve.logs import LOG
 from pagerag.serve.models import Tuning
-from pagerag.serve.problems import Problem, problem_of
+from pagerag.serve.problems import FAULT, Problem, problem_of
 from pagerag.serve.service import Service
 
 _END = object()
@@ -87,7 +87,7 @@ class AnswerStream:
             self._news.put(problem_of(problem))
         except Exception:  # noqa: BLE001 - a thread of the server: the client must hear of it
             LOG.exception("stream")
-            self._news.put(Problem(500, "internal", "an unexpected error; the server's log has it"))
+            self._news.put(FAULT)
         finally:
             self._news.end()
 

@@ -105,7 +105,12 @@ class PostgresCorpus(CorpusBase):
         def work(connection: Any) -> None:
             if migrated(connection, schema):
                 return
-            self._check_server(database, connection)
+            encoding = connection.execute("SHOW server_encoding").fetchone()[0]
+            if encoding != "UTF8":
+                raise StoreError(
+                    f"the database of {database.shown} is encoded in {encoding}; make one with ENCODING "
+                    "'UTF8'"
+                )
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
             if not connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchone()[0]:
                 connection.execute(f"CREATE SCHEMA {schema}")
@@ -126,13 +131,6 @@ class PostgresCorpus(CorpusBase):
         database.write("preparing", work)
         # Connections that were made before the extension do not know its types.
         database.renew()
-
-    def _check_server(self, database: Database, connection: Any) -> None:
-        encoding = connection.execute("SHOW server_encoding").fetchone()[0]
-        if encoding != "UTF8":
-            raise StoreError(
-                f"the database of {database.shown} is encoded in {encoding}; make one with ENCODING 'UTF8'"
-            )
 
     def _identified(self, place: int, database: Database) -> tuple[Any, ...]:
         """Return what a database says it is; another schema version, and another place, are refused."""

@@ -151,7 +151,7 @@ def pack_unit(unit: Unit) -> bytes:
 
 def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
     """Return the unit that ``pack_unit`` packed; damage raises ValueError."""
-    if not all(isinstance(name, str) for name in (source, path, digest)):
+    if not (isinstance(source, str) and isinstance(path, str) and isinstance(digest, str)):
         raise ValueError("it has no document")
     stream = zlib.decompressobj()
     try:
@@ -169,9 +169,8 @@ def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
         text = plain[at + first : at + first + second].decode("utf-8")
         values["sentences"] = tuple((int(start), int(end)) for start, end in values["sentences"])
         values["pages"] = tuple(map(int, values["pages"]))
-        values["names"], values["section_path"] = (
-            tuple(map(str, values[name])) for name in ("names", "section_path")
-        )
+        values["names"] = tuple(map(str, values["names"]))
+        values["section_path"] = tuple(map(str, values["section_path"]))
     except (zlib.error, struct.error, TypeError, KeyError, RecursionError) as broken:
         raise ValueError(str(broken)) from broken
     return Unit(
