@@ -14,19 +14,6 @@ from pagerag.settings import Settings
 if TYPE_CHECKING:
     from pagerag.pipeline import PageRAG
 
-__all__ = [
-    "add_json",
-    "add_pipeline",
-    "add_promotion",
-    "add_reader",
-    "add_settings",
-    "add_store",
-    "check_folder_of",
-    "need_app",
-    "open_pipeline",
-    "settings_of",
-]
-
 _APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
     "wordllama": "wordllama",
     "markdown_it": "markdown-it-py",

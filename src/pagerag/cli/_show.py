@@ -15,8 +15,6 @@ from pagerag.text import split_sentences
 if TYPE_CHECKING:
     from pagerag.promotion.trace import SupportPath
 
-__all__ = ["STATE_COLOURS", "show_paths", "show_pool", "show_result", "width"]
-
 STATE_COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
 
 

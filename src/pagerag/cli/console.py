@@ -20,25 +20,6 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-__all__ = [
-    "BROKEN_PIPE",
-    "FAILED",
-    "INTERRUPTED",
-    "OK",
-    "PARTIAL",
-    "USAGE",
-    "CleanStream",
-    "Progress",
-    "clean_output",
-    "error",
-    "link",
-    "note",
-    "paint",
-    "print_json",
-    "print_json_line",
-    "progress",
-]
-
 OK = 0
 FAILED = 1  # nothing was produced; the message says why
 USAGE = 2  # the command line itself is wrong (argparse's own code)

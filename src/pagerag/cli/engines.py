@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 
 from pagerag.batch import ENGINES, Hands, open_hands
 
-__all__ = ["add_engine", "asked_hands", "hands_of"]
-
 
 def add_engine(parser: argparse.ArgumentParser, *, workers: str = "all cores") -> None:
     """Add the options; ``workers`` says in words how many there are by default."""

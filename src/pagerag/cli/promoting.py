@@ -15,8 +15,6 @@ from pagerag.promotion import Promoter, Promotion, Weights
 from pagerag.settings import PromoteSettings
 from pagerag.units import Candidate, Mode, Pool, State
 
-__all__ = ["Chosen", "PromotionTask", "promote_chunk"]
-
 Asked = tuple[Pool, Mode]
 """A pool whose candidates all have text, and what a unit of it is."""
 

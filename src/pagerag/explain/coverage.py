@@ -15,8 +15,6 @@ from pagerag.text.terms import terms, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Answer, Candidate
 
-__all__ = ["Coverage", "coverage", "covered_words", "evidence_places", "listed", "nodes_of"]
-
 _WH = frozenset("who whom whose what which when where why how".split())
 _ALONE = frozenset("who whom when where why".split())  # ask for something without a noun
 _MEASURES = frozenset("many much long old far large big often tall high deep hot heavy wide soon".split())

@@ -12,8 +12,6 @@ from typing import Any
 
 from pagerag.explain.shapes import asset
 
-__all__ = ["app_page", "page"]
-
 
 def page(view: Mapping[str, Any]) -> str:
     """Return a view as one HTML file that draws itself, offline.

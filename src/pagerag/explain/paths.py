@@ -13,8 +13,6 @@ from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate
 
-__all__ = ["naming_asked", "paths_svg"]
-
 CARD, SIDE, GAP_X, GAP_Y, MARGIN = 236.0, 158.0, 148.0, 26.0, 16.0
 MOST_LINES, MOST_TITLE_LINES = 6, 4
 MOST_KEPT, MOST_REJECTED = 4, 4

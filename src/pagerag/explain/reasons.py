@@ -12,8 +12,6 @@ from pagerag.promotion.select import Decision
 from pagerag.promotion.trace import SupportPath, unit_label
 from pagerag.units import Candidate
 
-__all__ = ["path_reason", "scores_of", "selection_steps"]
-
 _HUB = 0.6  # from here on a trigger links too much to tell candidates apart
 _NOISE = 0.5
 _MOST_STEPS = 24

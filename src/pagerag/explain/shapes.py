@@ -9,8 +9,6 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-__all__ = ["asset", "clip", "curve", "lines_of", "text_lines", "width_of"]
-
 
 @cache
 def asset(name: str) -> str:

@@ -9,8 +9,6 @@ from pagerag.explain.coverage import Coverage, coverage, evidence_places, listed
 from pagerag.promotion import Promotion
 from pagerag.units import Answer
 
-__all__ = ["Verdict", "verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

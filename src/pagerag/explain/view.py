@@ -14,8 +14,6 @@ from pagerag.promotion.trace import unit_label
 from pagerag.text import split_sentences
 from pagerag.units import Answer, Candidate, Citation
 
-__all__ = ["VERSION", "view"]
-
 VERSION = 1
 _MOST_PATHS = 24
 _MOST_TEXT = 20_000  # characters of one unit that a view carries

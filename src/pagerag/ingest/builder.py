@@ -11,8 +11,6 @@ from pagerag.errors import FormatError
 from pagerag.ingest.documents import Document, Section
 from pagerag.places import Run, SourceMap
 
-__all__ = ["Block", "Piece", "TextBuilder", "added", "cells_of", "number_of", "words_of"]
-
 _EVEN = re.compile(r"\S+(?: \S+)*")  # words with one plain space between them
 _NEWLINE = re.compile(r"\n")
 

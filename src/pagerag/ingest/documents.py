@@ -16,8 +16,6 @@ from pagerag._files import sha256_file
 from pagerag.errors import FormatError, InputError
 from pagerag.places import SourceMap
 
-__all__ = ["BadRecord", "Document", "IngestSettings", "Section", "SourceFile", "clean"]
-
 _READING = 2
 """Raised when the same file would give other text or passages than before, so that it is read again."""
 

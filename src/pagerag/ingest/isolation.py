@@ -17,8 +17,6 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Source
 from pagerag.ingest.formats import Format, read_documents
 from pagerag.ingest.worker import document_from, read_frame, settings_values, write_frame
 
-__all__ = ["FileReader"]
-
 _FRAMES = 16
 """Documents that may wait between the two processes; then the reading one waits."""
 _START_SECONDS = 60.0

@@ -10,8 +10,6 @@ from pagerag.store import Unit
 from pagerag.text import Analyzer, extract_entities, split_sentences
 from pagerag.text.lexicon import STOP_WORDS
 
-__all__ = ["passages_of", "spans_of"]
-
 Span = tuple[int, int]
 _NO_NAME = STOP_WORDS - {"the"}  # "In 1957" is capitalised like a name
 

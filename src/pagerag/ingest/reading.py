@@ -15,8 +15,6 @@ from pagerag.text import Analyzer
 from pagerag.text.terms import encoded_text
 from pagerag.units import Unit
 
-__all__ = ["Asked", "UnitMaker", "encoded", "read_chunk"]
-
 Asked = tuple[Document, str, str, str]
 """A document, its source, its file's name and its digest."""
 

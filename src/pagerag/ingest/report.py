@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
-__all__ = ["Event", "IngestReport", "Listener", "Stopwatch"]
-
 Kind = Literal["indexed", "unchanged", "duplicate", "empty", "removed", "failed", "progress"]
 
 

@@ -34,8 +34,6 @@ from pagerag.text import Analyzer
 from pagerag.text.analysis import VERSION as ANALYSIS_VERSION
 from pagerag.units import FileStatus
 
-__all__ = ["index_paths"]
-
 _AHEAD = 8  # files that the reading process may begin with while earlier ones are being indexed
 _CHUNK = 64  # documents that are sent elsewhere at a time, and at most ...
 _CHUNK_CHARACTERS = 200_000

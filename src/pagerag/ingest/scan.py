@@ -12,8 +12,6 @@ from pagerag.errors import FormatError, InputError
 from pagerag.ingest.documents import IngestSettings, SourceFile
 from pagerag.ingest.formats import FORMATS, Format, format_of
 
-__all__ = ["Found", "scan", "stored_name"]
-
 
 @dataclass(slots=True)
 class Found:

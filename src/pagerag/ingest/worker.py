@@ -20,8 +20,6 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Sectio
 from pagerag.ingest.formats import FORMATS, read_documents
 from pagerag.places import Run, SourceMap
 
-__all__ = ["document_from", "main", "packed", "read_frame", "write_frame"]
-
 _HEADER = struct.Struct("<I")
 _SPARE_SECONDS = 30
 _LIMIT_EVERY = 256

@@ -14,8 +14,6 @@ from pagerag.promotion import Promoter
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
 
-__all__ = ["StageFields"]
-
 
 class StageFields(BaseModel):
     """The settings of ``PromotionStage`` as fields, checked when the component is made and when one is set.

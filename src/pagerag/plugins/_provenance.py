@@ -7,8 +7,6 @@ from typing import Any, Literal
 from pagerag.promotion import Promotion
 from pagerag.promotion.trace import SupportPath
 
-__all__ = ["KEY", "Role", "flattened", "provenance_of", "without_provenance"]
-
 KEY = "pagerag"
 """Where provenance goes in a document's metadata."""
 

@@ -11,26 +11,14 @@ from itertools import accumulate
 from typing import Any, Literal, TypedDict
 
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY, provenance_of, without_provenance
-from pagerag.plugins._units import ForeignUnit, MetadataKeys, candidates_of, question_vector
+from pagerag.plugins._provenance import provenance_of, without_provenance
+from pagerag.plugins._units import ForeignUnit, candidates_of, question_vector
 from pagerag.promotion import Promoter, Promotion
 from pagerag.promotion.candidates import budget_of, check_budget, check_callable, check_flag, shown
+from pagerag.promotion.foreign import MetadataKeys
 from pagerag.promotion.promoter import STRATEGIES
 from pagerag.protocols import TokenCounter
 from pagerag.units import Mode
-
-__all__ = [
-    "KEY",
-    "SUPPORT",
-    "Adjustable",
-    "Picked",
-    "PromotionStage",
-    "SmallPoolWarning",
-    "StageSettings",
-    "Support",
-    "same_k",
-    "warn_of_small_pool",
-]
 
 Support = Literal["auto", "default", "none"]
 SUPPORT: tuple[Support, ...] = ("auto", "default", "none")

@@ -25,15 +25,6 @@ from pagerag.promotion.foreign import (
 )
 from pagerag.units import Candidate
 
-__all__ = [
-    "ForeignUnit",
-    "MetadataKeys",
-    "UnitSkippedWarning",
-    "candidates_of",
-    "question_vector",
-    "title_and_text",
-]
-
 
 class UnitSkippedWarning(UserWarning):
     """Some units have no text; promotion reads text, so they cannot be in the pool."""

@@ -9,7 +9,8 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Adjustable, Picked, PromotionStage, StageSettings, warn_of_small_pool
+from pagerag.plugins._provenance import KEY
+from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings, warn_of_small_pool
 from pagerag.plugins._units import ForeignUnit, title_and_text
 
 need("dspy", "dspy", "dspy", "pagerag.plugins.dspy")

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._stage import KEY, Picked, PromotionStage, warn_of_small_pool
+from pagerag.plugins._provenance import KEY
+from pagerag.plugins._stage import Picked, PromotionStage, warn_of_small_pool
 from pagerag.plugins._units import ForeignUnit
 
 need("langchain_core", "langchain-core", "langchain", "pagerag.plugins.langchain")

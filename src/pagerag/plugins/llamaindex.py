@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import flattened
-from pagerag.plugins._stage import KEY, Picked
+from pagerag.plugins._provenance import KEY, flattened
+from pagerag.plugins._stage import Picked
 from pagerag.plugins._units import ForeignUnit
 
 need("llama_index.core", "llama-index-core", "llamaindex", "pagerag.plugins.llamaindex")

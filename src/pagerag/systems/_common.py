@@ -8,13 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, InputError
-from pagerag.promotion.foreign import unique_ids
 from pagerag.units import Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter
-
-__all__ = ["checked", "confidences", "expect", "first", "or_default", "split_title", "triples", "unique_ids"]
 
 _LONGEST_TITLE = 200
 

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from pagerag.errors import BackendError, FormatError
-from pagerag.systems._common import checked, expect, unique_ids
+from pagerag.promotion.foreign import unique_ids
+from pagerag.systems._common import checked, expect
 from pagerag.units import Candidate, Pool, Relation
-
-__all__ = ["EntityGraph", "GFMRAGBackend", "pool_of", "read_nodes"]
 
 TESTED = "2.0.0"
 MENTION = "is_mentioned_in"

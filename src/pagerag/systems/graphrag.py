@@ -24,8 +24,6 @@ from pagerag.units import Candidate, Mode, Pool, Relation
 if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
 
-__all__ = ["GraphRAGBackend", "PromotedContext", "relations_of"]
-
 TESTED = "3.1 to 3.3"
 SOURCES = "sources"
 _BOUNDLESS = 10**9

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from pagerag.errors import BackendError, FormatError
-from pagerag.systems._common import checked, expect, split_title, triples, unique_ids
+from pagerag.promotion.foreign import unique_ids
+from pagerag.systems._common import checked, expect, split_title, triples
 from pagerag.units import Candidate, Pool, Relation
-
-__all__ = ["HippoRAGBackend", "chunk_id", "openie", "pool_of"]
 
 TESTED = "2.0.0a4"
 

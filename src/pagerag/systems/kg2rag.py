@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, FormatError, InputError
-from pagerag.systems._common import checked, or_default, triples, unique_ids
+from pagerag.promotion.foreign import unique_ids
+from pagerag.systems._common import checked, or_default, triples
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
-
-__all__ = ["KG2RAGBackend", "KG2RAGPostprocessor", "Triples", "pool_of", "read_triples", "split_name"]
 
 Triples = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
 """Title to sentence number, as a string, to its ``[head, relation, tail]`` rows."""

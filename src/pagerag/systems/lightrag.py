@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
 from pagerag.errors import BackendError
-from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title, unique_ids
+from pagerag.promotion.foreign import unique_ids
+from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
-
-__all__ = ["LightRAGBackend", "PromotionHook", "pool_of"]
 
 SEPARATOR = "<SEP>"
 """What LightRAG puts between the chunk ids of an entity or a relation."""

@@ -23,8 +23,6 @@ from typing import Any
 from pagerag.protocols import Encoder
 from pagerag.testing.fakes import FakeEncoder
 
-__all__ = ["Reply", "ScriptedChat"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -22,8 +22,6 @@ from pagerag.text import Analyzer
 from pagerag.text.keys import key_number, title_keys
 from pagerag.units import Candidate, FileRecord, Unit
 
-__all__ = ["OpenCorpus", "check_corpus"]
-
 OpenCorpus = Callable[[Encoder], Corpus]
 """Opens the corpus that is checked, and makes it, empty, the first time it is called."""
 

@@ -11,8 +11,6 @@ from pagerag.protocols import Encoder, SupportEncoder
 from pagerag.testing._check import BLANK_TEXTS, ODD_TEXTS, PLAIN_TEXTS, Checker, in_threads
 from pagerag.units import Candidate
 
-__all__ = ["check_encoder", "check_support_encoder"]
-
 
 def check_encoder(
     encoder: Encoder,

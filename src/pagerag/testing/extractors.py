@@ -8,8 +8,6 @@ from typing import Any
 from pagerag.protocols import EntityExtractor
 from pagerag.testing._check import BLANK_TEXTS, ODD_TEXTS, PLAIN_TEXTS, Checker, in_threads
 
-__all__ = ["check_extractor"]
-
 
 def check_extractor(
     extractor: EntityExtractor,

@@ -14,8 +14,6 @@ from pagerag.read.base import AtOnceReader
 from pagerag.text import split_sentences, tokenize
 from pagerag.units import Answer, Candidate, Citation, Pool, State
 
-__all__ = ["FakeBackend", "FakeEncoder", "FakeReader", "FakeRetriever", "FakeSupportEncoder"]
-
 
 class FakeEncoder:
     """Words hashed to directions: texts that share words are near each other. Deterministic everywhere."""

@@ -14,8 +14,6 @@ from pagerag.protocols import Backend, Retriever
 from pagerag.testing._check import BLANK_TEXTS, ODD_TEXTS, Checker, in_threads, names_of
 from pagerag.units import Candidate, Pool
 
-__all__ = ["check_backend", "check_retriever"]
-
 QUESTIONS = ("Where was Marie Curie born?", "Which tower was built for the World's Fair of 1889?")
 
 Ask = Callable[[str, int], Pool]

@@ -11,8 +11,6 @@ from pagerag.protocols import Reader
 from pagerag.testing._check import ODD_TEXTS, Checker
 from pagerag.units import Answer, Candidate
 
-__all__ = ["check_reader"]
-
 QUESTION = "In which country was Marie Curie born?"
 CONTEXT = (
     Candidate("curie#0", "Marie Curie was born in Warsaw in 1867.", title="Marie Curie"),

@@ -10,8 +10,6 @@ from xml.etree import ElementTree
 
 from pagerag.ingest.documents import SourceFile
 
-__all__ = ["Archive", "attribute", "local", "parse_xml"]
-
 
 class Archive:
     """The members of a zip file; reading more than ``limit`` bytes of them is an error."""

@@ -12,8 +12,6 @@ from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.markup import ENTITY
 from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, LineReader, Stretch, kept_between, lines_of
 
-__all__ = ["add_asciidoc", "read_asciidoc"]
-
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)")
 _ATTRIBUTE = re.compile(r":!?([\w-]{1,80})!?:(?:[ \t]+([^\n]{0,2000}))?\Z")
 _BLOCK_LINE = re.compile(r"\[(?:\[[^\[\]\n]{0,300}\]|[^\[\]\n]{0,1000})\][ \t]{0,20}\Z")

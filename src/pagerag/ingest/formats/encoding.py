@@ -9,8 +9,6 @@ from importlib import import_module
 from pagerag.ingest.builder import TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 
-__all__ = ["decode", "encoding_of", "read_marked_up"]
-
 _MARKS = (  # the longer ones first: UTF-32's mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),

@@ -11,8 +11,6 @@ from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive, attribute, local, parse_xml
 from pagerag.ingest.formats.html import add_page
 
-__all__ = ["read_epub"]
-
 
 def read_epub(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a book; a place names the chapter's file and characters of it."""

@@ -13,8 +13,6 @@ from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode, read_marked_up
 from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, VOID, Tag, attributes, hidden, pieces_of, tokens
 
-__all__ = ["add_page", "page_blocks", "read_html"]
-
 # Not text of the page, or not its own: scripts, controls, and what surrounds the article on every page.
 _DROPPED = frozenset(
     (

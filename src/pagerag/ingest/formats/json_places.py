@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from pagerag.ingest.formats.records import runs_of
 from pagerag.places import Run, SourceMap
 
-__all__ = ["elements", "in_json", "members"]
-
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
 )

@@ -14,8 +14,6 @@ from pagerag.ingest.formats.json_places import elements, in_json, members
 from pagerag.ingest.formats.records import Row, documents_of, sniffed, unusable
 from pagerag.places import SourceMap
 
-__all__ = ["read_json", "read_jsonl"]
-
 _LISTS = ("data", "documents", "passages", "corpus", "records", "rows")
 
 

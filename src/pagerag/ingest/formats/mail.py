@@ -19,8 +19,6 @@ from pagerag.ingest.formats.records import unusable
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 from pagerag.places import SourceMap
 
-__all__ = ["read_mbox", "read_message"]
-
 _SHOWN = ("From", "To", "Cc", "Date")
 _QUOTE = re.compile(r"(?:>[ \t]?){1,50}")
 _LONGEST_LINE = 2**20

@@ -24,8 +24,6 @@ from pagerag.ingest.formats.markdown_inline import inline
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
-__all__ = ["add_markdown", "read_markdown"]
-
 _DIRECTIVE = re.compile(r"\{([\w:.+-]{1,60})\}")
 _VERBATIM = frozenset(
     "code code-block code-cell sourcecode literalinclude mermaid math eval-rst raw parsed-literal "

@@ -12,8 +12,6 @@ from pagerag.ingest.formats.markdown_mask import BREAK, DROP
 from pagerag.ingest.formats.markup import ENTITY
 from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
 
-__all__ = ["inline"]
-
 _TICKS = re.compile(r"`+")
 _SPECIAL = re.compile(rf"[\\*_~\[\]!<&{{{DROP}]")
 _DESTINATION = re.compile(

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, KNOWN, RAW, Tag, attributes, hidden, markup_at
 
-__all__ = ["BREAK", "DROP", "Masked", "front_matter", "mask"]
-
 DROP = "\ue000"
 """Stands for a character that is not seen."""
 BREAK = "\ue001"

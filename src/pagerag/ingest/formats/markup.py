@@ -13,21 +13,6 @@ from typing import Literal, NamedTuple
 
 from pagerag.ingest.builder import Piece
 
-__all__ = [
-    "BLOCKS",
-    "ENTITY",
-    "HEADINGS",
-    "KNOWN",
-    "RAW",
-    "VOID",
-    "Tag",
-    "attributes",
-    "hidden",
-    "markup_at",
-    "pieces_of",
-    "tokens",
-]
-
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"))
 """Elements whose content holds no tags."""

@@ -11,8 +11,6 @@ from pagerag._extras import need
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 
-__all__ = ["read_pdf"]
-
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-[ \t]*\n[ \t]*(?=[a-zà-ÿ])")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 

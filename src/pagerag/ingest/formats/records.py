@@ -17,8 +17,6 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Source
 from pagerag.ingest.formats.encoding import encoding_of
 from pagerag.places import Run, SourceMap
 
-__all__ = ["Row", "documents_of", "names_text", "runs_of", "sniffed", "unusable"]
-
 _USUAL = {
     "text": (
         "text", "contents", "content", "body", "passage", "paragraph_text", "paragraph", "document",

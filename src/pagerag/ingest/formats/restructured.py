@@ -18,8 +18,6 @@ from pagerag.ingest.formats.restructured_inline import inline
 from pagerag.ingest.formats.restructured_tables import grid_table, simple_table
 from pagerag.ingest.formats.stretch import FileSpan, Kept, LineReader, Stretch, lines_of
 
-__all__ = ["add_restructured", "looks_restructured", "read_restructured"]
-
 _ADORNED = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]{0,200}\Z")
 _EXPLICIT = re.compile(r"\.\.(?:[ \t]+|\Z)")
 _DIRECTIVE = re.compile(r"(?:\|[^|\n]{1,100}\|[ \t]{1,8})?([A-Za-z][\w:.+-]{0,80}?)[ \t]{0,4}::(?:[ \t]+|\Z)")

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 
 from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
 
-__all__ = ["inline"]
-
 _SPECIAL = re.compile(r"[`*|\\:\[_]")
 _ROLE = re.compile(r":(?:[A-Za-z][\w+.-]{0,40}:){1,4}(?=`)")
 _ROLE_BEHIND = re.compile(r":(?:[A-Za-z][\w+.-]{0,40}:){1,4}")

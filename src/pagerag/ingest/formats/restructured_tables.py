@@ -9,8 +9,6 @@ from itertools import pairwise
 from pagerag.ingest.builder import Piece, words_of
 from pagerag.ingest.formats.stretch import FileSpan, LineReader
 
-__all__ = ["grid_table", "simple_table"]
-
 _RULE = re.compile(r"(?<![=\- \t])[=\-][=\- \t]{0,5000}\Z")
 
 

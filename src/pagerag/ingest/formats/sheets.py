@@ -13,8 +13,6 @@ from pagerag.ingest.builder import TextBuilder, cells_of, number_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive, attribute, local, parse_xml
 
-__all__ = ["read_ods", "read_xlsx"]
-
 _WIDEST = 1000
 """Columns of a row that are read."""
 

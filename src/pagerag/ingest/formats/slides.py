@@ -11,8 +11,6 @@ from pagerag.ingest.builder import TextBuilder, cells_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive
 
-__all__ = ["read_pptx"]
-
 _DEEPEST_GROUP = 20
 
 

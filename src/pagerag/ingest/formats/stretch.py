@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from pagerag.ingest.builder import Piece, TextBuilder, added
 
-__all__ = ["Cut", "FileSpan", "Kept", "LineReader", "Stretch", "kept_between", "lines_of"]
-
 
 class FileSpan(NamedTuple):
     """Characters ``start`` to ``end`` of a file."""

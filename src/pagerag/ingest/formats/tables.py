@@ -14,8 +14,6 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Source
 from pagerag.ingest.formats.records import Row, documents_of, names_text, runs_of, sniffed, unusable
 from pagerag.places import Run, SourceMap
 
-__all__ = ["read_csv", "read_parquet"]
-
 # Parquet packs repeated values very tightly: a file may give this many characters for each of its bytes.
 _PARQUET_EXPANSION = 100
 _DOUBLED = re.compile('""')  # a quotation mark in a field

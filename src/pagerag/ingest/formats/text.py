@@ -11,8 +11,6 @@ from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured import add_restructured, looks_restructured
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
-__all__ = ["read_text"]
-
 _ITEM = re.compile(r"[ \t]{0,40}(?:[-*+•‣–][ \t]|\d{1,4}[.)][ \t]|\(\w{1,3}\)[ \t])")
 # A turn of a conversation: a time in brackets or not, then a nickname in angle brackets, or a name and a
 # colon.

@@ -14,8 +14,6 @@ from pagerag.ingest.builder import Piece, TextBuilder, cells_of, number_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.archive import Archive, attribute, local, parse_xml
 
-__all__ = ["read_docx"]
-
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _WIDEST_SPAN = 100
 

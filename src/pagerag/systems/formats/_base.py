@@ -11,8 +11,6 @@ from typing import IO, Any, ClassVar
 from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, records
 from pagerag.units import Mode, Pool
 
-__all__ = ["JsonFormat", "PoolFormat"]
-
 
 class PoolFormat(ABC):
     """How one tool writes its pools, and how to write them back with the promoted units alone."""

@@ -17,20 +17,6 @@ from pagerag._files import replacing
 from pagerag.errors import FormatError, InputError
 from pagerag.units import Mode, Pool
 
-__all__ = [
-    "Beside",
-    "Companion",
-    "Cursor",
-    "Layout",
-    "Record",
-    "json_records",
-    "layout_of",
-    "open_text",
-    "read_json",
-    "records",
-    "writing",
-]
-
 T = TypeVar("T")
 Layout = Literal["lines", "array", "object", "table"]
 _BLOCK = 1 << 20

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from pagerag.systems._common import unique_ids
+from pagerag.promotion.foreign import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Cursor, Record
 from pagerag.systems.formats.passages import named
 from pagerag.units import Candidate, Pool
-
-__all__ = ["Hotpot", "Musique"]
 
 
 class Hotpot(JsonFormat):

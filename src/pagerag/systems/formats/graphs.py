@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 
 from pagerag._extras import need
 from pagerag.errors import FormatError
+from pagerag.promotion.foreign import unique_ids
 from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
-from pagerag.systems._common import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Companion, Cursor, Record, read_json
 from pagerag.units import Candidate, Pool
-
-__all__ = ["GfmPredictions", "GfmRag", "GraphRag", "HippoRag", "Kg2Rag", "LightRag"]
 
 _EDGES = Companion("edges", ("edges.csv", "stage1/edges.csv"), "GFM-RAG's graph: source, relation, target")
 

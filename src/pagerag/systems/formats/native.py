@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pagerag.errors import InputError
-from pagerag.systems._common import unique_ids
+from pagerag.promotion.foreign import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Cursor, Record
 from pagerag.units import Candidate, Pool, Relation
-
-__all__ = ["FIELDS", "Native", "candidates_in", "looks_like_candidates"]
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query"),

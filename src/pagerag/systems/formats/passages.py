@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pagerag.systems._common import unique_ids
+from pagerag.promotion.foreign import unique_ids
 from pagerag.systems.formats._base import JsonFormat
 from pagerag.systems.formats._records import Companion, Cursor, Record, layout_of, records
 from pagerag.units import Candidate, Pool
-
-__all__ = ["Ctxs", "EfficientRAG", "Ircot", "Recomp", "SelfRAG"]
 
 
 def candidate(unit: Cursor, name: str, score: float | None, text: str | None = None) -> Candidate:

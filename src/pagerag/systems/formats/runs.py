@@ -17,8 +17,6 @@ from pagerag.systems.formats._base import PoolFormat
 from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, open_text, records
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["Colbert", "CsvRun", "Trec"]
-
 _COLLECTION = Companion(
     "collection",
     ("collection.tsv", "corpus.jsonl", "collection.jsonl", "corpus.tsv"),
