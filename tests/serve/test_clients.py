@@ -8,6 +8,9 @@ import itertools
 import httpx
 import pytest
 
+from pagerag.errors import EndpointError
+from pagerag.serve import Client
+
 from .conftest import BODIES, GOLD, KEY, QUESTION, TEXTS, TITLES
 
 pytestmark = pytest.mark.integration
@@ -249,3 +252,25 @@ def test_openai_chat_streams_the_same_answer(server):
     assert verdicts(server) == counted + 1
     with pytest.raises(openai.NotFoundError, match="no store"):
         client.chat.completions.create(model="nowhere", messages=messages)
+
+
+@pytest.mark.parametrize(
+    "said", ["<html>", "{}", "[]", "null", '{"question": 3}', "event: words\ndata: {}\n\n"]
+)
+def test_our_client_at_another_server_says_so(said):
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=said)
+
+    with Client("http://elsewhere") as client:
+        client._http = httpx.Client(base_url="http://elsewhere", transport=httpx.MockTransport(answer))
+        for call in (
+            lambda: client.ask("Who?"),
+            lambda: client.promote("Who?", ["Somebody."]),
+            lambda: client.rerank("Who?", ["Somebody."]),
+            client.stores,
+        ):
+            with pytest.raises(EndpointError, match="check the address"):
+                call()
+        if said.startswith("event"):
+            with pytest.raises(EndpointError, match="check the address"):
+                list(client.stream("Who?"))

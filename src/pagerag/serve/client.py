@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypedDict, TypeVar, Unpack
 
 from pagerag import errors
 from pagerag._extras import need
@@ -212,6 +213,19 @@ def _relation(value: Any) -> list[str]:
     return [str(part) for part in value]
 
 
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Refuse a reply that is none of this server's: another one may stand at the address."""
+    try:
+        yield
+    except PageRAGError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        raise EndpointError(
+            f"the reply is none of pagerag serve ({type(problem).__name__}); check the address"
+        ) from problem
+
+
 class _Events:
     """Server-sent events, put together from their lines."""
 
@@ -227,13 +241,15 @@ class _Events:
             self._data += value
         if line or not self._data:
             return None
-        kind, body = self._kind, json.loads(self._data)
+        kind, data = self._kind, self._data
         self._kind, self._data = "message", ""
-        if kind == "error":
-            raise raised(body["error_type"], body["message"], 502)
-        if kind == "result":
-            return Streamed("result", result=_asked(body))
-        return Streamed("words", body["text"]) if kind == "words" else Streamed("stage", body["name"])
+        with _ours():
+            body = json.loads(data)
+            if kind == "error":
+                raise raised(body["error_type"], body["message"], 502)
+            if kind == "result":
+                return Streamed("result", result=_asked(body))
+            return Streamed("words", body["text"]) if kind == "words" else Streamed("stage", body["name"])
 
 
 class _Connection:
@@ -251,16 +267,21 @@ class _Connection:
             base_url=self.base_url, headers=headers, timeout=timeout
         )
 
-    def _checked(self, status: int, text: str) -> Any:
+    def _read(self, call: _Call[T], reply: Any) -> T:
+        """Return what a reply says, or raise what it tells."""
+        if reply.status_code != 200:
+            self._refuse(reply)
+        with _ours():
+            return call.read(json.loads(reply.text))
+
+    def _refuse(self, reply: Any) -> NoReturn:
         try:
-            body = json.loads(text)
+            body = json.loads(reply.text)
         except ValueError:
-            body = {}
-        if status == 200:
-            return body
-        message = body.get("message") if isinstance(body, dict) else None
-        kind = body.get("error_type", "") if isinstance(body, dict) else ""
-        raise raised(kind, message or f"{self.base_url} answered {status}", status)
+            body = None
+        told = body if isinstance(body, dict) else {}
+        message = told.get("message") or f"{self.base_url} answered {reply.status_code}"
+        raise raised(told.get("error_type", ""), message, reply.status_code)
 
     def _lost(self, problem: Exception) -> PageRAGError:
         if isinstance(problem, self._httpx.TimeoutException):
@@ -301,7 +322,8 @@ class Client(_Connection):
         try:
             with self._http.stream("POST", call.path, json=call.body) as reply:
                 if reply.status_code != 200:
-                    self._checked(reply.status_code, reply.read().decode())
+                    reply.read()
+                    self._refuse(reply)
                 for line in reply.iter_lines():
                     if (event := events.take(line)) is not None:
                         yield event
@@ -335,7 +357,7 @@ class Client(_Connection):
             reply = self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
-        return call.read(self._checked(reply.status_code, reply.text))
+        return self._read(call, reply)
 
 
 class AsyncClient(_Connection):
@@ -366,7 +388,8 @@ class AsyncClient(_Connection):
         try:
             async with self._http.stream("POST", call.path, json=call.body) as reply:
                 if reply.status_code != 200:
-                    self._checked(reply.status_code, (await reply.aread()).decode())
+                    await reply.aread()
+                    self._refuse(reply)
                 async for line in reply.aiter_lines():
                     if (event := events.take(line)) is not None:
                         yield event
@@ -402,4 +425,4 @@ class AsyncClient(_Connection):
             )
         except self._httpx.HTTPError as problem:
             raise self._lost(problem) from problem
-        return call.read(self._checked(reply.status_code, reply.text))
+        return self._read(call, reply)
