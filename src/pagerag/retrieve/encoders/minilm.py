@@ -122,15 +122,11 @@ class MiniLM:
 
         texts = encodable(texts)
         results: list[list[NDArray[np.float32]]] = []
-        if len(texts) < 8 or self.threads == 1:
+        with ThreadPoolExecutor(self.threads) as pool:  # no thread starts before it has work
+            run: Any = pool.map if len(texts) >= 8 and self.threads > 1 else map
             for start in range(0, len(texts), _CHUNK):
                 encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
-                results.extend(one(item.ids) for item in encoded)
-            return results
-        with ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(texts), _CHUNK):
-                encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
-                results.extend(pool.map(one, [item.ids for item in encoded]))
+                results.extend(run(one, [item.ids for item in encoded]))
         return results
 
 
