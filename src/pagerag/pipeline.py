@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -291,7 +291,6 @@ class PageRAG:
         return _Work(question, pool, promotion, timings)
 
     def _promote(self, question: str, pool: Pool) -> Promotion:
-        keywords: dict[str, Any] = {"strategy": self.strategy, "max_tokens": self.max_tokens}
         if self.mode != "sentence" or self.store is None:
             return self.promoter.promote(
                 question,
@@ -300,7 +299,8 @@ class PageRAG:
                 mode=self.mode,
                 analyses=self._analyses(pool.candidates),
                 fill_by_score=pool.scores == "probability",
-                **keywords,
+                strategy=self.strategy,
+                max_tokens=self.max_tokens,
             )
         sentences = self._sentences(pool, self._best_passages(question, pool))
         return self.promoter.promote(
@@ -310,7 +310,8 @@ class PageRAG:
             mode="sentence",
             vector=pool.vector if sentences[0].vector is not None else None,
             analyses=self._analyses(sentences),
-            **keywords,
+            strategy=self.strategy,
+            max_tokens=self.max_tokens,
         )
 
     def _best_passages(self, question: str, pool: Pool) -> Sequence[Candidate]:
@@ -428,9 +429,9 @@ async def _in_thread(work: Callable[..., Given], *given: Any) -> Given:
 
 
 @contextmanager
-def _timed(timings: dict[str, float], name: str) -> Iterator[Mapping[str, float]]:
+def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
     started = time.perf_counter()
     try:
-        yield timings
+        yield
     finally:
         timings[name] = time.perf_counter() - started

@@ -101,9 +101,8 @@ class Result:
         scores = {u.id: float(s) for u, s in zip(self.promotion.pool, self.promotion.scores, strict=True)}
         kept = [p for p in self.promotion.paths if p.verdict == "kept" and len({u.id for u in p.units}) > 1]
         kept.sort(key=lambda path: (-min(scores[unit.id] for unit in path.units), len(path.units), path.rank))
-        return tuple({frozenset(unit.id for unit in path.units): path for path in reversed(kept)}.values())[
-            ::-1
-        ]
+        by_units = {frozenset(unit.id for unit in path.units): path for path in reversed(kept)}
+        return tuple(reversed(by_units.values()))
 
     def place(self, citation: Citation) -> Place:
         """Return file, line or page, section and characters of a citation."""
@@ -146,9 +145,8 @@ class Result:
     def explain(self) -> str:
         """Return in words why these units were chosen, and how follow-up search found them."""
         lines = [line for unit in self.units if (line := self._told(unit))]
-        return "\n".join(
-            [self.promotion.explain(), *(["", "Found by following up:", *lines] if lines else [])]
-        )
+        followed = ["", "Found by following up:", *lines] if lines else []
+        return "\n".join([self.promotion.explain(), *followed])
 
     def _told(self, unit: Candidate) -> str:
         owner = str(unit.metadata.get("passage", unit.id))
