@@ -64,9 +64,10 @@ def locked(file: Path, busy: Callable[[str], Exception] | None = None) -> Iterat
                 raise
             handle.seek(0)
             raise busy(handle.read(32).strip() or "unknown") from held
-        handle.truncate(0)
-        handle.write(str(os.getpid()))
-        handle.flush()
+        if busy is not None:  # whoever waits asks nobody, and a full disk must not keep a reader away
+            handle.truncate(0)
+            handle.write(str(os.getpid()))
+            handle.flush()
         yield
 
 
