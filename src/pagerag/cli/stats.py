@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from pagerag.cli._options import add_json, add_settings, add_store, settings_of
 from pagerag.cli.console import OK, paint, print_json
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         body = stats.to_dict()
         if args.files:
-            body["ledger"] = [{name: getattr(item, name) for name in item.__slots__} for item in files]
+            body["ledger"] = [asdict(item) for item in files]
         print_json(body)
         return OK
     width = max(len(label) for label, _ in _rows(stats))

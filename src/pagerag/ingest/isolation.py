@@ -13,15 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pagerag.errors import FormatError, MissingExtraError, PageRAGError
-from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
-from pagerag.ingest.formats import Format, read_documents
+from pagerag.ingest.documents import BadRecord, IngestSettings, SourceFile
+from pagerag.ingest.formats import Format, Reading, read_documents
 from pagerag.ingest.worker import document_from, read_frame, settings_values, write_frame
 
 _FRAMES = 16
 """Documents that may wait between the two processes; then the reading one waits."""
 _START_SECONDS = 60.0
-
-Reading = Iterator[Document | BadRecord]
 
 
 class FileReader:

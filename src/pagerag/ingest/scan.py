@@ -128,14 +128,10 @@ def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> 
         found.problems.append(file.bad(f"cannot be read ({problem.strerror})"))
         return
     known = format_of(file)
-    if not stat.S_ISREG(mode):
-        # Reading a pipe or a device could wait for ever.
-        (
-            found.problems.append(file.bad("is not a regular file"))
-            if named
-            else found.unsupported.append(name)
-        )
-    elif known is not None or named:
+    regular = stat.S_ISREG(mode)  # reading a pipe or a device could wait for ever
+    if named and not regular:
+        found.problems.append(file.bad("is not a regular file"))
+    elif regular and (known is not None or named):
         found.files[name] = (file, known or FORMATS[0])
     else:
         found.unsupported.append(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import sys
 from collections.abc import Mapping
@@ -122,13 +123,9 @@ def _limit_memory(size: int) -> None:
         return
     import resource
 
-    used = 0
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith("VmData:"):
-            used = int(line.split()[1]) * 1024
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = used + size
-    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard < 0 else min(limit, hard), hard))
+    status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    used = next((int(kb) * 1024 for kb in re.findall(r"^VmData:\s*(\d+)", status, re.MULTILINE)), 0)
+    _limit(resource.RLIMIT_DATA, used + size)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -139,9 +136,15 @@ def _limit_time(seconds: float) -> None:
     import resource
 
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    limit = int(used.ru_utime + used.ru_stime + seconds) + _SPARE_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (limit if hard < 0 else min(limit, hard), hard))
+    _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + _SPARE_SECONDS)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Lower a limit of the operating system, within the one that this process cannot raise."""
+    import resource
+
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most if hard < 0 else min(most, hard), hard))
 
 
 def settings_values(settings: IngestSettings) -> dict[str, Any]:

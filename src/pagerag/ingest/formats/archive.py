@@ -8,21 +8,27 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-from pagerag.ingest.documents import SourceFile
+from pagerag.ingest.documents import IngestSettings, SourceFile
 
 
 class Archive:
-    """The members of a zip file; reading more than ``limit`` bytes of them is an error."""
+    """The members of a zip file, which is ``whole``; one that unpacks to too much is refused.
 
-    def __init__(self, file: SourceFile, data: bytes, limit: int) -> None:
-        self.file, self.limit = file, limit
-        self._zip = zipfile.ZipFile(io.BytesIO(data))
+    Reading a member twice counts twice.
+    """
+
+    def __init__(self, file: SourceFile, settings: IngestSettings) -> None:
+        self.file, self.limit = file, settings.max_file_bytes
+        self.whole = io.BytesIO(file.read(self.limit))
+        self._zip = zipfile.ZipFile(self.whole)
         self._sizes = {part.filename: part.file_size for part in self._zip.infolist()}
         self._taken = 0
         # The sizes that an archive declares are the most that reading gives; what is longer is an error.
-        whole = sum(self._sizes.values())
-        if whole > limit:
-            raise file.bad(f"unpacks to {whole:,} bytes; at most {limit:,} are read: raise --max-file-mb")
+        unpacked = sum(self._sizes.values())
+        if unpacked > self.limit:
+            raise file.bad(
+                f"unpacks to {unpacked:,} bytes; at most {self.limit:,} are read: raise --max-file-mb"
+            )
 
     def __contains__(self, name: str) -> bool:
         return name in self._sizes

@@ -14,7 +14,7 @@ from pagerag.ingest.formats.html import add_page
 
 def read_epub(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a book; a place names the chapter's file and characters of it."""
-    archive = Archive(file, file.read(settings.max_file_bytes), settings.max_file_bytes)
+    archive = Archive(file, settings)
     package = ""
     for event, element in parse_xml(file, archive.read("META-INF/container.xml") or b"<none/>"):
         if event == "start" and local(element) == "rootfile" and not package:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -20,9 +19,7 @@ _WIDEST = 1000
 def read_xlsx(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a workbook; values as they were last calculated, hidden sheets left out."""
     openpyxl = need("openpyxl", "openpyxl", "xlsx", "to read Excel workbooks")
-    data = file.read(settings.max_file_bytes)
-    Archive(file, data, settings.max_file_bytes)  # refuses what unpacks to too much
-    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    book = openpyxl.load_workbook(Archive(file, settings).whole, read_only=True, data_only=True)
     try:
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
@@ -37,7 +34,7 @@ def read_xlsx(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
 
 def read_ods(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read an OpenDocument spreadsheet."""
-    archive = Archive(file, file.read(settings.max_file_bytes), settings.max_file_bytes)
+    archive = Archive(file, settings)
     if "content.xml" not in archive:
         raise file.bad("is not an OpenDocument file: it has no content.xml")
     for name, rows in _ods_sheets(file, archive.read("content.xml")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,9 +16,7 @@ _DEEPEST_GROUP = 20
 def read_pptx(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a presentation; each slide is a section, and a place names the slide."""
     pptx = need("pptx", "python-pptx", "pptx", "to read PowerPoint presentations")
-    data = file.read(settings.max_file_bytes)
-    Archive(file, data, settings.max_file_bytes)  # refuses what unpacks to too much
-    presentation = pptx.Presentation(io.BytesIO(data))
+    presentation = pptx.Presentation(Archive(file, settings).whole)
     builder = TextBuilder(limit=settings.max_text_chars, name=file.name)
     for number, slide in enumerate(presentation.slides, start=1):
         heading = slide.shapes.title

@@ -20,7 +20,7 @@ _WIDEST_SPAN = 100
 
 def read_docx(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read a document; the title is its property, or the first paragraph in the style Title."""
-    archive = Archive(file, file.read(settings.max_file_bytes), settings.max_file_bytes)
+    archive = Archive(file, settings)
     if "word/document.xml" not in archive:
         raise file.bad("is not a Word document: it has no word/document.xml")
     builder = TextBuilder(limit=settings.max_text_chars, name=file.name)

@@ -45,9 +45,7 @@ class Native(JsonFormat):
         for name in fields or {}:
             if name not in FIELDS:
                 raise InputError(f"there is no field {name!r} to rename; one of: {', '.join(FIELDS)}")
-        self.fields = {
-            name: (fields[name],) if fields and name in fields else FIELDS[name] for name in FIELDS
-        }
+        self.fields = {**FIELDS, **{name: (own,) for name, own in (fields or {}).items()}}
         self._renamed = bool(fields)
 
     def holds(self, first: Mapping[str, Any]) -> bool:
