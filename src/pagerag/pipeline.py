@@ -15,7 +15,7 @@ import numpy as np
 
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion
-from pagerag.protocols import Corpus, Encoder, Reader, Retriever
+from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever
 from pagerag.read import reader as make_reader
 from pagerag.result import Failure, Result
 from pagerag.settings import Settings
@@ -62,7 +62,7 @@ class PageRAG:
     sentences in them, and the reader sees passages; in ``paragraph`` each passage is one piece; in
     ``sentence`` the sentences of the best passages are promoted, and the reader sees sentences.
     ``units`` says whether the reader gets the minimal core or the context filled to ``k``; ``auto`` follows
-    the reader's own ``prefers``.
+    the reader's own ``prefers``, and lets a reader that can do so read on beyond the core.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class PageRAG:
         started = time.perf_counter()
         work = self._gather(question)
         with _timed(work.timings, "read"):
-            answer = self.reader.read(question, self._shown(work), state=work.promotion.state)
+            answer = self._read(work)
         return self._result(work, answer, started)
 
     async def aask(self, question: str) -> Result:
@@ -201,7 +201,10 @@ class PageRAG:
         started = time.perf_counter()
         work = await _in_thread(self._gather, question)
         with _timed(work.timings, "read"):
-            answer = await self.reader.aread(question, self._shown(work), state=work.promotion.state)
+            if self._others(work):
+                answer = await _in_thread(self._read, work)
+            else:
+                answer = await self.reader.aread(question, self._shown(work), state=work.promotion.state)
         return self._result(work, answer, started)
 
     def ask_many(self, questions: Iterable[str], *, workers: int | None = None) -> Iterator[Result | Failure]:
@@ -255,7 +258,7 @@ class PageRAG:
         yield Stage("promote", work.timings["promote"], f"{len(units)} units, {work.promotion.state}")
         answer: Answer | None = None
         with _timed(work.timings, "read"):
-            for item in self.reader.stream(question, units, state=work.promotion.state):
+            for item in self._stream(work):
                 if isinstance(item, Answer):
                     answer = item
                     break
@@ -363,6 +366,28 @@ class PageRAG:
         core = tuple(work.promotion.core)
         return core if wanted == "core" and core else tuple(work.promotion.context)
 
+    def _others(self, work: _Work) -> tuple[Candidate, ...]:
+        """Return the units beyond the core that the reader may read as well, if it is one that reads on."""
+        if self.units != "auto" or not isinstance(self.reader, ReadsOn):
+            return ()
+        shown = {unit.id for unit in self._shown(work)}
+        return tuple(unit for unit in work.promotion.context if unit.id not in shown)
+
+    def _read(self, work: _Work) -> Answer:
+        shown, others, state = self._shown(work), self._others(work), work.promotion.state
+        if others and isinstance(self.reader, ReadsOn):
+            return self.reader.read_on(work.question, shown, others, state=state)
+        return self.reader.read(work.question, shown, state=state)
+
+    def _stream(self, work: _Work) -> Iterator[str | Answer]:
+        if not self._others(work):
+            yield from self.reader.stream(work.question, self._shown(work), state=work.promotion.state)
+            return
+        answer = self._read(work)
+        if answer.text:
+            yield answer.text
+        yield answer
+
     def _attempt(self, question: str) -> Result | Failure:
         try:
             return self.ask(question)
@@ -377,10 +402,13 @@ class PageRAG:
 
     def _result(self, work: _Work, answer: Answer, started: float) -> Result:
         work.timings["total"] = time.perf_counter() - started
+        units = self._shown(work)
+        if any(citation.number > len(units) for citation in answer.citations):
+            units += self._others(work)
         return Result(
             question=work.question,
             answer=answer,
-            units=self._shown(work),
+            units=units,
             promotion=work.promotion,
             pool=work.pool,
             timings=work.timings,

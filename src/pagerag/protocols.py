@@ -296,6 +296,22 @@ class Reader(Protocol):
 
 
 @runtime_checkable
+class ReadsOn(Protocol):
+    """A reader that can read the core first, and the rest of the context only where the core leaves doubt."""
+
+    def read_on(
+        self,
+        question: str,
+        core: Sequence[Candidate],
+        others: Sequence[Candidate],
+        *,
+        state: State = "enough",
+    ) -> Answer:
+        """Return the answer; citations number the units of the core first, then the others."""
+        ...
+
+
+@runtime_checkable
 class Backend(Protocol):
     """Another RAG system, seen through the pool it retrieves for a question."""
 

@@ -71,6 +71,36 @@ def test_the_reader_sees_what_it_prefers(pipeline):
     assert evidence.ask(QUESTION).units == evidence.ask(QUESTION).core
 
 
+class ReadingOn(FakeReader):
+    """A reader of the core that may read on."""
+
+    prefers = "core"
+
+    def read_on(self, question, core, others, *, state="enough"):
+        return self.read(question, [*core, *others], state=state)
+
+
+@pytest.mark.parametrize("said", ["Frankfurt", "Seine"])
+def test_a_reader_may_read_on_beyond_the_core(said):
+    """What was cited says which units the result shows, however the question is asked."""
+    reader = ReadingOn(said)
+    made = PageRAG(retriever=FakeRetriever(UNITS), reader=reader, mode="sentence", k=4)
+    result = made.ask(QUESTION)
+    seen = [unit.id for unit in reader.calls[-1][1]]
+    assert seen[: len(result.core)] == [unit.id for unit in result.core]
+    assert sorted(seen) == sorted(unit.id for unit in result.context)
+    (citation,) = result.citations
+    beyond = citation.number > len(result.core)
+    assert beyond == (said == "Seine")
+    assert [unit.id for unit in result.units] == (seen if beyond else seen[: len(result.core)])
+    assert result.units[citation.number - 1].id == citation.candidate_id
+    *_, words, last = made.stream(QUESTION)
+    assert (words, last.answer, last.units) == (said, result.answer, result.units)
+    assert asyncio.run(made.aask(QUESTION)).units == result.units
+    told = PageRAG(retriever=FakeRetriever(UNITS), reader=reader, mode="sentence", k=4, units="core")
+    assert told.ask(QUESTION).units == result.core
+
+
 def test_sync_async_and_stream_agree(pipeline):
     sync = pipeline.ask(QUESTION)
     asynchronous = asyncio.run(pipeline.aask(QUESTION))

@@ -9,7 +9,7 @@ import pytest
 from tests.sweep import assert_linear
 
 from pagerag._visible import composed, visible
-from pagerag.read import dates, prompts
+from pagerag.read import amounts, dates, prompts
 from pagerag.read.base import bounded
 from pagerag.read.citations import locate, parse
 from pagerag.read.evidence import EvidenceReader
@@ -31,12 +31,28 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
             "Who was born first, A or B?",
             bounded((Candidate("x", text, title=text),), unit=60_000, total=60_000),
         ),
+        amounts.contest,
+        amounts.amounts,
         lambda text: prompts.prompt("Who?", (Candidate("x", text, title=text),)),
     ],
-    ids=["visible", "composed", "neutralise", "parse", "locate", "compare", "compare-text", "prompt"],
+    ids=[
+        "visible",
+        "composed",
+        "neutralise",
+        "parse",
+        "locate",
+        "compare",
+        "compare-text",
+        "contest",
+        "amounts",
+        "prompt",
+    ],
 )
 def test_functions_are_linear(function):
-    assert_linear(function, ("\u0315\u0300", "<|im_", "first ", "[1-51,", "<think>", "born "))
+    assert_linear(
+        function,
+        ("\u0315\u0300", "<|im_", "first ", "[1-51,", "<think>", "born ", "more or ", "8 hr ", "1,000"),
+    )
 
 
 def test_the_sweep_finds_what_it_is_for():
@@ -48,6 +64,7 @@ def test_the_sweep_finds_what_it_is_for():
 def test_the_longest_comparison_ends():
     started = time.thread_time()
     dates.compare("Who was born first " + "first or " * 45, CONTEXT)
+    amounts.contest("Does a more " + "or need, " * 43)
     assert time.thread_time() - started < 1
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pagerag.text.sub_questions import parts_asked
 from pagerag.units import Citation, State
 
-__all__ = ["SIGNS", "Composed", "Span", "Window", "compose", "together"]
+__all__ = ["SIGNS", "Composed", "Span", "Window", "compose", "ranked_spans", "together"]
 
-SIGNS = ("p", "support", "parts", "enough", "lacking")
+SIGNS = ("p", "support", "parts", "filled", "enough", "lacking")
 """What confidence is read from, as ``Composed.signs`` tells it."""
 BESIDE = 0.15
 """A further part is as probable as the best span times this, at least."""
@@ -56,12 +56,16 @@ class Composed:
     """How well the network thinks of the units that the answer stands in, as a logit."""
     parts: int
 
-    def signs(self, state: State) -> dict[str, float]:
-        """Return what confidence is read from, each from 0 to 1; ``state`` is promotion's of the evidence."""
+    def signs(self, state: State, *, filled: bool = False) -> dict[str, float]:
+        """Return what confidence is read from, each from 0 to 1.
+
+        ``state`` is promotion's of the evidence; ``filled`` tells that more than the core was read.
+        """
         return {
             "p": min(math.exp(min(self.raw, 0.0)), 1.0),
             "support": 0.5 + 0.5 * math.tanh(0.5 * self.support),
             "parts": float(self.parts > 1),
+            "filled": float(filled),
             "enough": float(state == "enough"),
             "lacking": float(state == "insufficient"),
         }
@@ -76,11 +80,7 @@ def compose(question: str, windows: Sequence[Window]) -> Composed | None:
     kind = max(("span", "yes", "no"), key=lambda name: best.kinds[name])
     if kind != "span":
         return Composed(kind, best.supporting, best.kinds[kind], none, best.best_support, 1)
-    # The spans of all windows, each as probable as its window is likely to hold the answer as a span.
-    spans = sorted(
-        ((math.exp(w.kinds["span"]) * span.p, span) for w in windows for span in w.spans),
-        key=lambda pair: -pair[0],
-    )
+    spans = ranked_spans(windows)
     if not spans:
         return Composed("", (), best.kinds["span"], none, -6.0, 1)
     wanted = parts_asked(question)
@@ -97,6 +97,12 @@ def compose(question: str, windows: Sequence[Window]) -> Composed | None:
         sum(span.support for span in chosen) / len(chosen),
         len(chosen),
     )
+
+
+def ranked_spans(windows: Sequence[Window]) -> list[tuple[float, Span]]:
+    """Return the spans of all windows, best first: P(the answer is a span) · P(this span) in its window."""
+    spans = [(math.exp(w.kinds["span"]) * span.p, span) for w in windows for span in w.spans]
+    return sorted(spans, key=lambda pair: -pair[0])
 
 
 def together(parts: Sequence[Composed]) -> Composed:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,9 @@ from pagerag.models.decode import (
 from pagerag.models.files import Model, package_folder, reader_folder
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.protocols import ContextPreference
+from pagerag.read.amounts import Amount, contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
-from pagerag.read.compose import SIGNS, Composed, Span, Window, compose, together
+from pagerag.read.compose import SIGNS, Composed, Span, Window, compose, ranked_spans, together
 from pagerag.read.dates import compare
 from pagerag.text.sub_questions import sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
@@ -41,6 +42,17 @@ SPANS = 24
 """Spans that are looked at in each window."""
 COMPARED = 0.95
 """Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
+WEIGHED, LEAST_AMOUNT = 0.85, 0.35
+"""Confidence in an answer that amounts decide, and the least probability of each amount among its spans.
+
+Of twenty train questions over documents that compare amounts eight are decided so, all of them rightly.
+"""
+DOUBT = (0.1, 0.55)
+"""From which confidence on and up to which the units beyond the core are read as well.
+
+Of 588 held-out train questions over documents 42 % are in doubt. Where the core leaves less hope, the others
+hardly ever tell (5 right answers in 203 questions); above, the core tells better alone.
+"""
 SHARES = [0.45, 0.55]
 """How much the logits of two networks count, the larger one's first.
 
@@ -67,6 +79,11 @@ class _Tokenized:
     pieces: list[_Piece]
     titles: Sequence[tuple[list[int], list[tuple[int, int]]]]
 
+    def only(self, places: Collection[int]) -> _Tokenized:
+        """Return the units at ``places`` alone; they keep their numbers."""
+        kept = [n for n, piece in enumerate(self.pieces) if piece.unit in places]
+        return _Tokenized([self.units[n] for n in kept], [self.pieces[n] for n in kept], self.titles)
+
 
 class ExtractiveReader(AtOnceReader):
     """Answer with words of the context, and say where they stand.
@@ -85,10 +102,9 @@ class ExtractiveReader(AtOnceReader):
     network, ``beside`` those of a second one; both must use one tokenizer.
 
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
-    not), when the answer's confidence is below ``least_confidence`` (a wrong answer costs more than none; by
-    default what was fitted, docs/models.md has what other values cost and save), and, unless a lower one is
-    given, when promotion calls the evidence insufficient. With 0 it always answers, unless ``none_threshold``
-    is given too.
+    not), and when the answer's confidence, in which promotion's state counts, is below ``least_confidence``
+    (a wrong answer costs more than none; by default what was fitted, docs/models.md has what other values
+    cost and save). With 0 it always answers, unless ``none_threshold`` is given too.
     """
 
     name = "extractive"
@@ -111,13 +127,13 @@ class ExtractiveReader(AtOnceReader):
         facts = self._models[0].facts["calibration"]
         try:
             self._offset = float(facts["offset"])
-            self._fitted = float(facts["least_confidence"])
+            fitted_least = float(facts["least_confidence"])
             self._weights = {name: float(facts["weights"][name]) for name in SIGNS}
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(
                 f"the reader's calibration is of another version ({error}); install its package again"
             ) from error
-        least = self._fitted if least_confidence is None else least_confidence
+        least = fitted_least if least_confidence is None else least_confidence
         fitted = float(facts["none_threshold"]) if least > 0 else 1.0
         given = fitted if none_threshold is None else none_threshold
         for name, value in (("none_threshold", given), ("least_confidence", least)):
@@ -131,53 +147,105 @@ class ExtractiveReader(AtOnceReader):
         """Everything that decides an answer besides the question and the context."""
         networks = " ".join(model.digest[:12] for model in self._models)
         least = self.least_confidence
-        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} dates"
+        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} dates amounts"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the best answer that ``context`` holds, or an abstention."""
+        return self.read_on(question, context, (), state=state)
+
+    def read_on(
+        self,
+        question: str,
+        core: Sequence[Candidate],
+        others: Sequence[Candidate],
+        *,
+        state: State = "enough",
+    ) -> Answer:
+        """Return the best answer that the core holds or, where that leaves doubt, the core with the others.
+
+        Citations number the units of the core first.
+        """
         if not question.strip():
             raise InputError("the question is empty")
         began = time.perf_counter()
-        context = bounded(context, unit=LONGEST_UNIT, total=LONGEST_CONTEXT)
-        decided = compare(question, context)
-        if decided is not None:
-            cited = tuple(_cite(context, unit, None) for unit in decided.units)
-            usage = {"tokens": 0, "seconds": time.perf_counter() - began}
-            return Answer(decided.option, cited, COMPARED, reader=self.name, usage=usage, raw=decided.option)
-        found, tokens = self.find(question, context)
-        usage = {"tokens": tokens, "seconds": time.perf_counter() - began}
+        context = bounded([*core, *others], unit=LONGEST_UNIT, total=LONGEST_CONTEXT)
+        decided, tokens = self._compared(question, context)
+        if decided is None:
+            decided, more = self._answered(question, context, len(core), state)
+            tokens += more
+        return replace(decided, usage={"tokens": tokens, "seconds": time.perf_counter() - began})
+
+    def _answered(
+        self, question: str, context: Sequence[Candidate], core: int, state: State
+    ) -> tuple[Answer, int]:
+        """Return what the networks answer, and how many tokens they read."""
+        found, tokens = self.find(question, context[:core])
+        confidence = 0.0 if found is None else self._confidence(found, state)
+        if core < len(context) and DOUBT[0] <= confidence < DOUBT[1]:
+            wider, more = self.find(question, context)
+            tokens += more
+            if wider is not None and (surer := self._confidence(wider, state, filled=True)) > confidence:
+                found, confidence = wider, surer
         if found is None:
-            return Answer("", (), 1.0, abstained=True, reader=self.name, usage=usage)
-        confidence = self._confidence(found, state)
-        doubtful = confidence < self.least_confidence or self._silenced(state)
-        if not found.text or doubtful or found.none > self.none_threshold:
-            return Answer("", (), found.none, abstained=True, reader=self.name, usage=usage, raw=found.text)
-        return Answer(found.text, found.citations, confidence, reader=self.name, usage=usage, raw=found.text)
+            return Answer("", (), 1.0, abstained=True, reader=self.name), tokens
+        if not found.text or confidence < self.least_confidence or found.none > self.none_threshold:
+            return Answer("", (), found.none, abstained=True, reader=self.name, raw=found.text), tokens
+        return Answer(found.text, found.citations, confidence, reader=self.name, raw=found.text), tokens
+
+    def _compared(self, question: str, context: Sequence[Candidate]) -> tuple[Answer | None, int]:
+        """Return the answer to a question that compares dates or amounts, and how many tokens were read."""
+        dated = compare(question, context)
+        if dated is not None:
+            cited = tuple(_cite(context, unit, None) for unit in dated.units)
+            return Answer(dated.option, cited, COMPARED, reader=self.name, raw=dated.option), 0
+        asked = contest(question)
+        if asked is None:
+            return None, 0
+        found: list[tuple[Amount, Citation]] = []
+        tokens, read = 0, self._tokenized(context)
+        for option, each in zip(asked.options, asked.asked, strict=True):
+            windows, count = self._windows(
+                each, context, read.only(units_about(option, asked.options, context))
+            )
+            tokens += count
+            spans = (span for _, span in ranked_spans(windows) if span.p >= LEAST_AMOUNT)
+            told = ((told_amount(span.text, each), span) for span in spans)
+            amount, span = next(((a, s) for a, s in told if a is not None), (None, None))
+            if amount is None or span is None:
+                return None, tokens
+            found.append((amount, span.citation))
+        winner = decide([amount for amount, _ in found], asked.greatest)
+        if winner is None:
+            return None, tokens
+        found = [found[winner], *(one for place, one in enumerate(found) if place != winner)]
+        cited = tuple(citation for _, citation in found)
+        text = asked.options[winner]
+        return Answer(text, cited, WEIGHED, reader=self.name, raw=text), tokens
 
     def find(self, question: str, context: Sequence[Candidate]) -> tuple[Composed | None, int]:
         """Return the best answer with what its confidence is read from, and how many tokens were read.
 
-        A text that asks several questions is read once for each: one span seldom holds two answers.
+        A text that asks several questions is read once for each: one span seldom holds two answers. What is
+        asked of each thing of an enumeration is read in the units about it, where there are any.
         """
         parts: list[Composed] = []
         tokens = 0
         read = self._tokenized(context)
-        for asked in sub_questions(question):
-            seen, count = self._windows(asked, context, read)
+        asked = sub_questions(question)
+        things = [each.thing for each in asked]
+        for text, thing in asked:
+            places = units_about(thing, things, context) if thing else []
+            seen, count = self._windows(text, context, read.only(places) if places else read)
             tokens += count
-            part = compose(asked, seen)
+            part = compose(text, seen)
             if part is None:
                 return None, tokens
             parts.append(part)
         return (parts[0] if len(parts) == 1 else together(parts)), tokens
 
-    def _silenced(self, state: State) -> bool:
-        """Tell whether nothing is said: the evidence is insufficient, and nobody asked for guesses."""
-        return state == "insufficient" and self.least_confidence >= self._fitted
-
-    def _confidence(self, found: Composed, state: State) -> float:
+    def _confidence(self, found: Composed, state: State, *, filled: bool = False) -> float:
         """Return P(right) = sigmoid(offset + Σ weight · sign), fitted on questions that were held out."""
-        signs = found.signs(state)
+        signs = found.signs(state, filled=filled)
         total = self._offset + sum(weight * signs[name] for name, weight in self._weights.items())
         return float(sigmoid(np.array(total)))
 

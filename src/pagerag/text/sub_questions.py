@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import NamedTuple
 
 from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS
 
@@ -35,6 +36,13 @@ _MOST_WORDS = 6
 """Words of one thing of an enumeration."""
 
 
+class SubQuestion(NamedTuple):
+    """One of the questions of a text; of an enumeration, with the thing that it asks about."""
+
+    text: str
+    thing: str = ""
+
+
 def parts_asked(text: str) -> int:
     """Return how many things a question asks for, as far as its words tell: 1 to 4.
 
@@ -60,22 +68,22 @@ def parts_asked(text: str) -> int:
     return min(max(asking, told), MOST_PARTS)
 
 
-def sub_questions(text: str) -> tuple[str, ...]:
+def sub_questions(text: str) -> tuple[SubQuestion, ...]:
     """Return the questions that a text asks one after another; the text itself where it is one question.
 
     "Who signs it, and by when?" is two questions; "how long may it last for A, B and C?" three; "the licence
     of 4.9 vs that of 7.10" two. What stands before the first question word belongs to the first of them.
     """
     if len(text) > LONGEST:
-        return (text,)
+        return (SubQuestion(text),)
     whole = " ".join(text.split())
     parts = _by_clause(whole)
     if len(parts) < 2:
         parts = _versus(whole) or _enumerated(whole)
-    return tuple(parts[:MOST_PARTS]) if len(parts) > 1 else (text,)
+    return tuple(parts[:MOST_PARTS]) if len(parts) > 1 else (SubQuestion(text),)
 
 
-def _by_clause(text: str) -> list[str]:
+def _by_clause(text: str) -> list[SubQuestion]:
     """Cut before each question word that begins a clause of its own."""
     cuts = [0]
     for found in _ASKS.finditer(text):
@@ -95,7 +103,7 @@ def _by_clause(text: str) -> list[str]:
             asking[-1] = f"{asking[-1].rstrip('?')}, {bare}?"
         else:
             told = f"{told}{bare}: "
-    return asking
+    return [SubQuestion(each) for each in asking]
 
 
 def _bare(clause: str) -> str:
@@ -114,16 +122,16 @@ def _asks(clause: str) -> bool:
     return any(word in QUESTION_WORDS for word in [*words[:4], *words[-3:]])
 
 
-def _versus(text: str) -> list[str]:
+def _versus(text: str) -> list[SubQuestion]:
     """Return the two sides of "A vs B" where both are asked for, not weighed against each other."""
     head, colon, rest = text.rpartition(": ")
     sides = _VERSUS.split(rest.rstrip("?. "))
     if len(sides) != 2 or _WEIGHS.search(text):
         return []
-    return [f"{head}{colon}{side}" for side in sides]
+    return [SubQuestion(f"{head}{colon}{side}") for side in sides]
 
 
-def _enumerated(text: str) -> list[str]:
+def _enumerated(text: str) -> list[SubQuestion]:
     """Return the question once for each of three or four things that it enumerates."""
     body = text.rstrip("?. ")
     pieces, between = _THINGS.split(body), _THINGS.findall(body)
@@ -143,4 +151,4 @@ def _enumerated(text: str) -> list[str]:
     if any(len(thing.split(" ")) > _MOST_WORDS for thing in things):
         return []
     head, tail = " ".join(first[: link + 1]), " ".join(last[end:])
-    return [" ".join(filter(None, (head, thing, tail))) + "?" for thing in things]
+    return [SubQuestion(" ".join(filter(None, (head, thing, tail))) + "?", thing) for thing in things]

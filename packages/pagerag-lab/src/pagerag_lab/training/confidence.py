@@ -1,21 +1,23 @@
 r"""Fit what the reader's confidence is read from, on train questions that its network had not seen.
 
     python -m pagerag_lab.training.confidence --run RUNS/reader --beside RUNS/reader-small \
-        --pools POOLS --data DATA --verdicts TUNED/verdicts-sentence-support.json \
-        --verdicts TUNED/verdicts-document-support.json
+        --pools POOLS --data DATA --unseen TUNED/unseen-sentence-support.json \
+        --unseen TUNED/unseen-document-support.json
 
 Reads ``fold0.onnx`` of a training run (the network that held fold 0 out; with ``--beside``, of two runs whose
-networks read together) and the pools of that fold: each is promoted and read as ``pagerag ask`` would, and
+networks read together) and the pools of that fold: of each the core and the whole context are read, and
 a logistic regression tells from the signs of an answer (``Composed.signs``) and from promotion's state
-whether it is right. The state is the one that models gave which had not seen the question (``pagerag tune``
-writes these verdicts), and the pools are those that search brought: states that are too good, or pools
-whose evidence was taken away, are not what ``ask`` meets. Writes ``confidence.json``: weights, offset, and
-how coverage and right share go together (cross-validated).
+whether it is right. Core, context and state are those of models that had not seen the question (``pagerag
+tune`` writes them), and the pools are those that search brought: cores and states that are too good, or
+pools whose evidence was taken away, are not what ``ask`` meets. Writes ``confidence.json``: weights, offset,
+and how coverage and right share go together when the reader reads on where the core leaves doubt
+(cross-validated by question).
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import shutil
@@ -28,12 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag import Candidate, Promoter
-from pagerag.models import support_encoder
+from pagerag import Candidate
 from pagerag.models.decode import sigmoid
 from pagerag.read.compose import SIGNS
-from pagerag.read.extractive import ExtractiveReader
-from pagerag.units import Mode, State
+from pagerag.read.extractive import DOUBT, ExtractiveReader
+from pagerag.units import State
 from pagerag_lab.metrics.answers import score_answer
 from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.training.corpus import fold_of
@@ -44,10 +45,8 @@ __all__ = ["fit", "main"]
 FOLDS, HELD = 5, 0
 MOST = {"documents": 600, "reading": 200, "benchmarks": 200}
 """Pools of each file that are read."""
-DOCUMENTS_COUNT = 2.0
-"""How much a question over documents counts beside one of another file."""
-CUTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-RIGHT = 0.65
+CUTS = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
+RIGHT = 0.72
 """The least share of right answers over documents, unanswerable questions among them, that is good enough."""
 Floats = NDArray[np.float64]
 
@@ -94,14 +93,16 @@ def is_right(row: dict[str, Any], text: str) -> bool:
     return score_answer(text, row["answer"]).f1 >= 0.5
 
 
-def judged(files: Sequence[Path]) -> dict[str, State]:
-    """Return the state of each pool by the models that had not seen its question."""
-    found: dict[str, State] = {}
+def unseen(files: Sequence[Path]) -> dict[str, tuple[State, list[str], list[str]]]:
+    """Return state, core and context of each pool by the models that had not seen its question."""
+    found: dict[str, tuple[State, list[str], list[str]]] = {}
     for file in files:
         told = json.loads(file.read_text(encoding="utf-8"))
-        for pool, p in told["pools"].items():
+        for pool, each in told["pools"].items():
+            p = each["sufficiency"]
             some: State = "ambiguous" if p >= told["some"] else "insufficient"
-            found[pool] = "enough" if p >= told["enough"] else some
+            state: State = "enough" if p >= told["enough"] else some
+            found[pool] = state, each["core"], each["context"]
     return found
 
 
@@ -142,34 +143,50 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument(
-        "--verdicts", type=Path, action="append", required=True, help="a file that pagerag tune wrote"
+        "--unseen", type=Path, action="append", required=True, help="a file that pagerag tune wrote"
     )
     options = parser.parse_args()
-    states = judged(options.verdicts)
+    promoted = unseen(options.unseen)
     reader = held_out_reader(options.run, options.beside)
-    promoter = Promoter(support=support_encoder())
-    signs, right, documents = [], [], []
+    readings = Readings()
     for number, (name, row) in enumerate(pools(options.pools, options.data)):
-        units = [
-            Candidate(c["id"], c["text"], c["title"], c["source"], c["position"], c["score"])
-            for c in row["candidates"]
-        ]
-        mode: Mode = "sentence" if row["unit"] == "sentence" else "document"
-        promotion = promoter.promote(row["question"], units, mode=mode, k=5)
-        read = promotion.core or promotion.context
-        found, _ = reader.find(row["question"], read)
-        if found is None:
+        if row["id"] not in promoted:
             continue
-        told = found.signs(states.get(row["id"], promotion.state))
-        signs.append([told[sign] for sign in SIGNS])
-        gold = bool({unit.id for unit in read} & set(row["gold"]))
-        right.append(float(gold and is_right(row, found.text)))
-        documents.append(name == "documents")
+        state, core, context = promoted[row["id"]]
+        units = {c["id"]: c for c in row["candidates"]}
+        for filled, ids in enumerate((core, context)):
+            read = [
+                Candidate(c["id"], c["text"], c["title"], c["source"], c["position"], c["score"])
+                for c in (units[unit] for unit in ids)
+            ]
+            found, _ = reader.find(row["question"], read)
+            told = dict.fromkeys(SIGNS, 0.0) if found is None else found.signs(state, filled=bool(filled))
+            gold = bool(set(ids) & set(row["gold"]))
+            right = found is not None and gold and is_right(row, found.text)
+            readings.add([told[sign] for sign in SIGNS], right, name == "documents", row["base"])
         if number % 200 == 0:
             print(f"{number} pools read", file=sys.stderr, flush=True)
-    result = summary(np.array(signs), np.array(right), np.array(documents))
+    result = summary(readings)
     write_atomic(options.run / "confidence.json", json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
+
+
+class Readings:
+    """What was read: for each pool two rows, the core's and the context's."""
+
+    def __init__(self) -> None:
+        self.signs: list[list[float]] = []
+        self.right: list[bool] = []
+        self.documents: list[bool] = []
+        self.fold: list[int] = []
+
+    def add(self, signs: list[float], right: bool, documents: bool, base: str) -> None:
+        """Add one row; all pools of a question are in one fold."""
+        self.signs.append(signs)
+        self.right.append(right)
+        self.documents.append(documents)
+        # another hash than that of the training folds, of which all these questions are in one
+        self.fold.append(hashlib.sha256(base.encode()).digest()[0] % FOLDS)
 
 
 def share(told: dict[str, int]) -> float:
@@ -177,16 +194,22 @@ def share(told: dict[str, int]) -> float:
     return told["right"] / max(1, told["answered"])
 
 
-def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[str, Any]:
+def summary(readings: Readings) -> dict[str, Any]:
     """Return weights and offset, and the curve that cross-validation gives."""
-    weight = np.where(documents, DOCUMENTS_COUNT, 1.0)
+    signs, right = np.array(readings.signs), np.array(readings.right, dtype=float)
+    documents, held = np.array(readings.documents), np.array(readings.fold)
+    # documents alone: with the others in it promotion's state, good over encyclopedias, counts too much
+    weight = documents.astype(float)
     weights, offset = fit(signs, right, weight)
-    held = np.arange(len(right)) % FOLDS
     p = np.zeros(len(right))
     for fold in range(FOLDS):
         inside = held != fold
         part, base = fit(signs[inside], right[inside], weight[inside])
         p[~inside] = sigmoid(signs[~inside] @ part + base)
+    # as the reader does it: the core, and the context where the core leaves doubt and the context is surer
+    core, context = p[::2], p[1::2]
+    on = (DOUBT[0] <= core) & (core < DOUBT[1]) & (context > core)
+    p, right, documents = np.where(on, context, core), np.where(on, right[1::2], right[::2]), documents[::2]
     curve: list[dict[str, Any]] = []
     for cut in CUTS:
         kept = documents & (p >= cut)
@@ -201,9 +224,9 @@ def summary(signs: Floats, right: Floats, documents: NDArray[np.bool_]) -> dict[
     return {
         "weights": dict(zip(SIGNS, weights.round(4).tolist(), strict=True)),
         "offset": round(offset, 4),
-        "least_confidence": next(
-            (row["least_confidence"] for row in curve if share(row["documents"]) >= RIGHT), CUTS[-1]
-        ),
+        "least_confidence": max(curve, key=lambda row: min(share(row["documents"]), RIGHT))[
+            "least_confidence"
+        ],
         "pools": {"documents": int(documents.sum()), "others": int((~documents).sum())},
         "curve": curve,
     }

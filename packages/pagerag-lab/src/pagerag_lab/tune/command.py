@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,9 @@ def tune(
         trained = train(rows, settings, promoter, say, about, signals)
         name = f"{family}{'-support' if signals else ''}"
         trained.model.save(out / f"learned-{name}.npz")
-        told = {"enough": settings.enough, "some": settings.some, "pools": trained.verdicts}
-        write_atomic(out / f"verdicts-{name}.json", json.dumps(told))
+        unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
+        told = {"enough": settings.enough, "some": settings.some, "pools": unseen}
+        write_atomic(out / f"unseen-{name}.json", json.dumps(told))
         figures["learned"] = trained.figures
     return figures
 

@@ -64,8 +64,17 @@ class Trained:
 
     model: LearnedModel
     figures: dict[str, Any]
-    verdicts: dict[str, float]
-    """Sufficiency of each pool (by id) as models judged it that had not seen its question."""
+    unseen: dict[str, Unseen]
+    """What models made of each pool (by id) that had not seen its question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A promotion by models that had not seen the question: sufficiency, and the ids of core and context."""
+
+    sufficiency: float
+    core: list[str]
+    context: list[str]
 
 
 @dataclass(slots=True, eq=False)
@@ -186,8 +195,12 @@ def train(
         weights=promoter.weights(rows[0].item.mode),
         about={**about, "cross_validation": figures},
     )
-    verdicts = {row.item.id: round(float(p), 4) for row, p in zip(rows, judged, strict=True)}
-    return Trained(model, figures, verdicts)
+    unseen = {}
+    for row, (prefixes, _, _), p in zip(rows, rankings, judged, strict=True):
+        ids = [row.item.pool.candidates[unit].id for unit in row.view.unit[prefixes.order[: settings.k]]]
+        core, _ = prefixes.chosen(sizes[row.fold])
+        unseen[row.item.id] = Unseen(round(float(p), 4), ids[: len(core)], ids)
+    return Trained(model, figures, unseen)
 
 
 def _fit(rows: Sequence[_Row], tables: Sequence[Floats], settings: Settings) -> Any:

@@ -1,0 +1,254 @@
+"""Which of several has more: a question that compares amounts is answered by reading each amount.
+
+A span model points at words; it cannot tell 90 minutes from two hours. "What cooks longer, A or B?" is taken
+apart into "A: how long cooks" and "B: how long cooks"; the reader finds an amount for each among the units
+that are about it, and the amounts decide, by rules made for English. Where an amount is missing, both are the
+same or their units do not compare, nothing is decided and the model's own answer stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pagerag.read.dates import dates
+from pagerag.text.terms import terms
+from pagerag.units import Candidate
+
+__all__ = ["Amount", "Contest", "amounts", "contest", "decide", "told_amount", "units_about"]
+
+_LONGEST_QUESTION = 400
+_MOST_OPTIONS = 4
+_UP = {
+    "more": "how much", "most": "how much", "longer": "how long", "longest": "how long",
+    "bigger": "how big", "biggest": "how big", "larger": "how large", "largest": "how large",
+    "higher": "how high", "highest": "how high", "greater": "how great", "greatest": "how great",
+    "deeper": "how deep", "deepest": "how deep", "taller": "how tall", "tallest": "how tall",
+    "wider": "how wide", "widest": "how wide", "heavier": "how heavy", "heaviest": "how heavy",
+    "hotter": "how hot", "hottest": "how hot", "farther": "how far", "farthest": "how far",
+    "costlier": "how much cost", "dearer": "how much cost",
+    "later": "when", "latest": "when", "newer": "when", "newest": "when", "younger": "when",
+}  # fmt: skip
+_DOWN = {
+    "less": "how much", "least": "how much", "fewer": "how many", "fewest": "how many",
+    "shorter": "how long", "shortest": "how long", "smaller": "how big", "smallest": "how big",
+    "lower": "how high", "lowest": "how high", "cheaper": "how much cost", "cheapest": "how much cost",
+    "lighter": "how heavy", "lightest": "how heavy", "cooler": "how hot", "quicker": "how long",
+    "quickest": "how long", "sooner": "when", "earlier": "when", "earliest": "when", "first": "when",
+    "older": "when", "oldest": "when",
+}  # fmt: skip
+_HOW = _UP | _DOWN
+_COMPARES = re.compile(rf"\b(?:{'|'.join(sorted(_HOW, key=len, reverse=True))})\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s*(?:,|;|:|\?|\.(?=\s)| - | – | — )\s*")
+_CHOICE = re.compile(r"\b(?:or|vs\.?|versus)\b", re.IGNORECASE)
+_LISTED = re.compile(r",\s*(?:(?:or|and)\s+)?|\s+(?:or|and|vs\.?|versus)\s+", re.IGNORECASE)
+_VERBS = (
+    "need|needs|have|has|take|takes|use|uses|cost|costs|contain|contains|last|lasts|get|gets|hold|holds|allow|allows"
+    "|require|requires|run|runs|cook|cooks|make|makes|give|gives|want|wants|call|calls|stay|stays|keep|keeps"
+    "|weigh|weighs|go|goes|come|comes|serve|serves|feed|feeds|created|released|founded|introduced|added|built"
+)
+_ASKED = re.compile(
+    rf"^(?:does|do|did|is|are|was|were|has|have|can|will|would)\s+(?P<options>.+?\s+or\s+.+?)\s+(?P<rest>(?:{_VERBS})\b.*)$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"\([^()]*\)")
+_LEADS = re.compile(r"^(?:of|between|among|out of|from)\s+", re.IGNORECASE)
+_SMALL = re.compile(
+    r"\b(?:which|what|who|whose|where|ones?|is|are|was|were|does|do|did|has|have|the|an?|of|there)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What a question compares: the options, what is asked of each, and whether the greatest wins."""
+
+    options: tuple[str, ...]
+    asked: tuple[str, ...]
+    greatest: bool
+
+
+def contest(question: str) -> Contest | None:
+    """Return what a question compares: "more votes: A or B?", "A vs B, which is older?", "is A or B ...?"."""
+    if len(question) > _LONGEST_QUESTION:
+        return None
+    text = " ".join(question.partition("?")[0].split()).rstrip(" .!")
+    if not _COMPARES.search(text):
+        return None
+    for options, criterion in _readings(_ASIDE.sub(" ", text)):
+        names = tuple(
+            name for part in _LISTED.split(_LEADS.sub("", options.strip())) if (name := part.strip(" \"'"))
+        )
+        word = _COMPARES.search(criterion)
+        if word is None or not 2 <= len(names) <= _MOST_OPTIONS or any(len(n.split()) > 10 for n in names):
+            continue
+        how = word[0].lower()
+        rest = criterion[word.end() :]
+        amount = _HOW[how]
+        if amount == "how much" and (often := re.match(r"\s+(?:often|frequently)\b", rest)):
+            amount, rest = "how often", rest[often.end() :]
+        elif amount == "how much" and re.match(r"\s+(?:\w+\s+)?\w+s\b", rest):
+            amount = "how many"
+        told = " ".join(_SMALL.sub(" ", f"{criterion[: word.start()]} {{}} {rest}").split()).format(amount)
+        greatest = (how in _UP) != (amount == "how often")
+        return Contest(names, tuple(f"{told}: {name}?" for name in names), greatest)
+    return None
+
+
+def _readings(text: str) -> list[tuple[str, str]]:
+    """Return the ways to read a question as (options, what is compared), the likeliest first."""
+    found = []
+    asked = _ASKED.match(text)
+    if asked is not None:
+        found.append((asked["options"], asked["rest"]))
+    for place in _BETWEEN.finditer(text):
+        before, after = text[: place.start()], text[place.end() :]
+        if _CHOICE.search(after) and _COMPARES.search(before) and not _CHOICE.search(before):
+            found.append((after, before))
+        if (
+            _COMPARES.search(after)
+            and not _CHOICE.search(after)
+            and (_CHOICE.search(before) or _LEADS.match(before))
+        ):
+            found.append((before, after))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much, in the base unit of its kind: time, bytes, a currency, date, version, or an own word."""
+
+    kind: str
+    value: tuple[float, ...]
+
+
+_NUMBERS = {
+    word: n
+    for n, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen".split()
+    )
+} | {
+    word: 10 * n
+    for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+}
+_TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "k": 1e3, "dozen": 12.0}
+_UNITS: dict[str, tuple[str, float]] = {
+    name: (kind, size)
+    for kind, table in {
+        "time": {
+            "ms millisecond": 1e-3, "s sec second": 1.0, "min minute": 60.0, "h hr hour": 3600.0,
+            "day night": 86400.0, "week": 604800.0, "month": 2.63e6, "yr year": 3.156e7,
+        },
+        "bytes": {
+            "b byte": 1.0, "kb kib kilobyte": 2.0**10, "mb mib megabyte": 2.0**20, "gb gib gigabyte": 2.0**30,
+            "tb tib terabyte": 2.0**40,
+        },
+        "mass": {"mg": 1e-3, "g gram": 1.0, "kg kilogram kilo": 1e3, "oz ounce": 28.35, "lb pound": 453.6},
+        "volume": {
+            "ml": 1.0, "cl": 10.0, "dl": 100.0, "l litre liter": 1e3, "tsp teaspoon": 5.0,
+            "tbsp tablespoon": 15.0, "cup": 240.0, "pint": 473.0, "quart": 946.0, "gallon": 3785.0,
+        },
+        "length": {
+            "mm": 1e-3, "cm": 1e-2, "metre meter": 1.0, "km kilometre kilometer": 1e3, "inch": 0.0254,
+            "ft foot feet": 0.3048, "yard": 0.9144, "mile": 1609.0,
+        },
+        "frequency": {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9},
+    }.items()
+    for names, size in table.items()
+    for name in names.split()
+}  # fmt: skip
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
+_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?(?: ?[½¼¾⅓⅔])?|[½¼¾⅓⅔]"
+_WORD = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_AMOUNT = re.compile(
+    rf"(?P<money>[$€£]\s?)?(?<![\w.])(?:(?P<version>v?\d+(?:\.\d+){{2,}})|(?P<number>{_DIGITS}|\b(?:{_WORD})(?:-(?:{_WORD}))?\b"
+    r"|\b(?:an?|every|half an?)\b(?=\s(?:second|minute|hour|day|week|month|year)\b)))"
+    r"(?P<times>k(?![a-z])|(?:\s(?:hundred|thousand|million|billion|dozen)\b){0,2})"
+    rf"(?:\s?(?:[-–]|to)\s?(?:{_DIGITS}))?[\s-]?(?P<unit>[^\W\d_]+)?(?:\s(?P<next>[^\W\d_]+))?",
+    re.IGNORECASE,
+)
+_PARTS = 5
+"""Characters between the parts of one duration: "8 hr 30 min", "8 hours and 30 minutes"."""
+
+
+def amounts(text: str) -> list[Amount]:
+    """Return the amounts that ``text`` tells, in order; the parts of one duration are added up.
+
+    A range counts as its lower end, an unknown unit as its own word ("ducats").
+    """
+    found: list[Amount] = []
+    ends = -_PARTS - 1
+    for match in _AMOUNT.finditer(text):
+        if match["version"]:
+            parts = match["version"].strip("vV").split(".")
+            found.append(Amount("version", tuple(float(part) for part in parts)))
+            continue
+        value = _number(match["number"].lower())
+        for times in match["times"].lower().split():
+            value *= _TIMES[times]
+        own = (match["unit"] or "").lower().removesuffix("s")
+        kind, size = _unit(match["unit"]) or _unit(match["next"]) or (own, 1.0)
+        if match["money"]:
+            kind, size = match["money"].strip(), 1.0
+        if found and kind == "time" == found[-1].kind and match.start() - ends <= _PARTS:
+            found[-1] = Amount(kind, (found[-1].value[0] + value * size,))
+        else:
+            found.append(Amount(kind, (value * size,)))
+        ends = match.end()
+    return found
+
+
+def _unit(word: str | None) -> tuple[str, float] | None:
+    lowered = (word or "").lower()
+    return _UNITS.get(lowered) or _UNITS.get(lowered.removesuffix("s"))
+
+
+def _number(text: str) -> float:
+    """Return the value of a number in digits or in words."""
+    if text.startswith("half"):
+        return 0.5
+    if text[0].isalpha():
+        return float(sum(_NUMBERS.get(word, 1) for word in text.split("-")))
+    total = 0.0
+    for part in re.findall(r"\d+/\d+|[\d.]+|[½¼¾⅓⅔]", text.replace(",", "")):
+        over, _, under = part.partition("/")
+        total += _FRACTIONS[part] if part in _FRACTIONS else float(over) / max(float(under or 1), 1.0)
+    return total
+
+
+def told_amount(text: str, asked: str) -> Amount | None:
+    """Return the amount that a span tells: a date or a version where the question is when, else the first."""
+    if re.search(r"\bwhen\b", asked):
+        told = next(dates(text), None)
+        if told is not None:
+            return Amount("date", told[1])
+        version = re.fullmatch(r"\D*(\d+)\.(\d+)\D*", text)
+        if version is not None:
+            return Amount("version", (float(version[1]), float(version[2])))
+    return next(iter(amounts(text)), None)
+
+
+def units_about(option: str, options: Sequence[str], context: Sequence[Candidate]) -> list[int]:
+    """Return which units are about an option: those with most of the words that it has alone."""
+    shared = set.intersection(*(set(terms(name)) for name in options))
+    own = {term for term in terms(option) if term not in shared} or set(terms(option))
+    held = [len(own & set(terms(f"{unit.title or ''} {unit.text}"))) for unit in context]
+    best = max(held, default=0)
+    return [place for place, count in enumerate(held) if count == best] if 2 * best >= len(own) else []
+
+
+def decide(found: Sequence[Amount], greatest: bool) -> int | None:
+    """Return which of the amounts wins, or None where they do not compare or two may be the same."""
+    kinds = {amount.kind for amount in found}
+    if len(kinds - {""}) > 1 or ("" in kinds and kinds & {"date", "version"}):
+        return None
+    values = [amount.value for amount in found]
+    best = (max if greatest else min)(values)
+    if values.count(best) > 1:
+        return None
+    # "2013" and "April 2013" cannot be told apart: what is missing is 0
+    if kinds == {"date"} and any(v != best and v[0] == best[0] and 0 in v[1:2] + best[1:2] for v in values):
+        return None
+    return values.index(best)

@@ -1,0 +1,125 @@
+"""Questions that compare amounts: what they compare, what a text tells, and which amount wins."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagerag import Candidate
+from pagerag.read.amounts import Amount, amounts, contest, decide, told_amount, units_about
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "asked", "greatest"),
+    [
+        ("what cooks longer, goulash or broth?", ("goulash", "broth"), "cooks how long: goulash?", True),
+        ("more votes: Ann Lee or Bo Ray?", ("Ann Lee", "Bo Ray"), "how many votes: Ann Lee?", True),
+        ("tram vs bus, which is cheaper", ("tram", "bus"), "how much cost: tram?", False),
+        ("does the red or the blue paint need more water?", ("the red", "the blue paint"), "", True),
+        ("Of oak, ash and elm, which is tallest?", ("oak", "ash", "elm"), "how tall: oak?", True),
+        ("which is checked more often, the log or the disk?", ("the log", "the disk"), "", False),
+        (
+            "which arrived earlier: maps or charts? give both",
+            ("maps", "charts"),
+            "arrived when: maps?",
+            False,
+        ),
+    ],
+)
+def test_what_is_compared(question: str, options: tuple[str, ...], asked: str, greatest: bool) -> None:
+    found = contest(question)
+    assert found is not None
+    assert (found.options, found.greatest) == (options, greatest)
+    assert len(found.asked) == len(options)
+    assert not asked or found.asked[0] == asked
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who wrote more than ten operas?",
+        "How much longer is the Nile?",
+        "Should I take the bus or the tram?",
+        "list the first three kings",
+        "Which city was the composer of Interstellar born in?",
+        "more " * 200 + ": a or b",
+    ],
+)
+def test_what_is_no_comparison(question: str) -> None:
+    assert contest(question) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("8 hr 30 min", "time", 30_600),
+        ("an hour", "time", 3_600),
+        ("2-hour window", "time", 7_200),
+        ("3 consecutive years", "time", 3 * 3.156e7),
+        ("every 15 minutes", "time", 900),
+        ("10-14 days", "time", 864_000),
+        ("1 1/2 cups", "volume", 360),
+        ("½ litre", "volume", 500),
+        ("twenty-five dollars a week", "dollar", 25),
+        ("two hundred feet", "length", 60.96),
+        ("$100 million", "$", 1e8),
+        ("256 KiB", "bytes", 262_144),
+        ("87K", "", 87_000),
+        ("150,000–160,000 platelets", "platelet", 150_000),
+        ("fifty ducats", "ducat", 50),
+    ],
+)
+def test_what_a_text_tells(text: str, kind: str, value: float) -> None:
+    found = amounts(text)[0]
+    assert found.kind == kind
+    assert found.value == pytest.approx((value,))
+
+
+def test_versions_and_dates_where_the_question_is_when() -> None:
+    assert amounts("since 2.8.13") == [Amount("version", (2, 8, 13))]
+    assert told_amount("1.21", "enabled when: maps?") == Amount("version", (1, 21))
+    assert told_amount("April 2013", "began when: maps?") == Amount("date", (2013, 4, 0))
+    assert told_amount("1.21", "how much: maps?") == Amount("", (1.21,))
+    assert told_amount("nobody knows", "how much: maps?") is None
+
+
+def test_which_amount_wins() -> None:
+    hours, days = Amount("time", (7_200,)), Amount("time", (86_400,))
+    assert decide([hours, days], greatest=True) == 1
+    assert decide([hours, days], greatest=False) == 0
+    assert decide([Amount("version", (1, 9)), Amount("version", (1, 10))], greatest=True) == 1
+    assert decide([Amount("", (670.0,)), hours], greatest=True) == 1  # a bare number takes the other's unit
+
+
+def test_what_does_not_compare_decides_nothing() -> None:
+    hours = Amount("time", (7_200,))
+    assert decide([hours, hours], greatest=True) is None
+    assert decide([hours, Amount("mass", (5,))], greatest=True) is None
+    assert decide([Amount("date", (2013, 4, 0)), Amount("", (5,))], greatest=True) is None
+    assert decide([Amount("date", (2013, 0, 0)), Amount("date", (2013, 4, 0))], greatest=True) is None
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=2, max_size=4, unique=True), st.booleans())
+def test_the_winner_is_the_greatest_or_the_least(values: list[float], greatest: bool) -> None:
+    best = decide([Amount("mass", (value,)) for value in values], greatest)
+    assert best is not None
+    assert values[best] == (max if greatest else min)(values)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    assert all(math.isfinite(part) for found in amounts(text) for part in found.value)
+    contest(text)
+
+
+def test_the_units_about_an_option_have_its_own_words() -> None:
+    units = [
+        Candidate("a", "Bake the oat biscuits for ten minutes.", "Biscuits"),
+        Candidate("b", "Rye biscuits rest for a day.", "Rye biscuits"),
+    ]
+    options = ("oat biscuits", "rye biscuits")
+    assert [units_about(option, options, units) for option in options] == [[0], [1]]
+    assert units_about("spelt bread", ("spelt bread", "rye biscuits"), units) == []
