@@ -168,13 +168,12 @@ def _place(unit: Candidate) -> dict[str, Any]:
 
 
 def _paths(promotion: Promotion) -> list[dict[str, Any]]:
-    rows = []
     several = [path for path in promotion.paths if path.verdict == "kept" and len(path.units) > 1][:4]
     chosen = {path.rank: path for path in (*promotion.paths[:_MOST_PATHS], *several)}
-    for _, path in sorted(chosen.items()):
-        told = {"labels": list(path.labels), "reason": path_reason(promotion, path)}
-        rows.append(path.to_dict() | told)
-    return rows
+    return [
+        path.to_dict() | {"labels": list(path.labels), "reason": path_reason(promotion, path)}
+        for _, path in sorted(chosen.items())
+    ]
 
 
 def _graph(promotion: Promotion) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,26 +39,25 @@ def check_encoder(
         check.method(encoder, method, f"{method} is a method")
         encode: Callable[[Sequence[str]], Any] = getattr(encoder, method)
         given = list(texts)
-        rows = _rows(check, method, encode, given, dimension, tolerance)
+        rows_of = partial(_rows, check, method, encode, dimension, tolerance)
+        rows = rows_of(given)
         check.equal(given, list(texts), f"{method} leaves the list of texts as it is")
-        again = _rows(check, method, encode, given, dimension, tolerance)
         same = f"{method} gives the same rows for the same texts"
-        check.expect(np.allclose(rows, again, atol=tolerance), same, "other rows the second time")
+        check.expect(np.allclose(rows, rows_of(given), atol=tolerance), same, "other rows the second time")
         for row, text in zip(rows, texts, strict=True):
-            alone = _rows(check, method, encode, [text], dimension, tolerance)[0]
+            gap = np.abs(rows_of([text])[0] - row).max()
             check.expect(
-                np.abs(alone - row).max() <= batch_tolerance,
+                gap <= batch_tolerance,
                 f"{method}: a text's row does not depend on the others, and rows keep the order of the texts",
-                f"{text!r} alone and in a batch differ by {np.abs(alone - row).max():.4f}",
+                f"{text!r} alone and in a batch differ by {gap:.4f}",
             )
         check.expect(
             len({row.tobytes() for row in rows}) > 1 or len(set(texts)) < 2,
             f"{method} tells different texts apart",
             "the same row for all of them",
         )
-        _rows(check, method, encode, [], dimension, tolerance)
-        odd = list({**BLANK_TEXTS, **ODD_TEXTS}.values())
-        _rows(check, method, encode, odd, dimension, tolerance, zeros=True)
+        rows_of([])
+        rows_of([*BLANK_TEXTS.values(), *ODD_TEXTS.values()], zeros=True)
         for other in in_threads(lambda encode=encode, given=given: np.asarray(encode(given))):  # type: ignore[misc]
             check.expect(
                 np.allclose(rows, other, atol=tolerance), f"{method}: threads get the same rows", "other rows"
@@ -68,9 +68,9 @@ def _rows(
     check: Checker,
     method: str,
     encode: Callable[[Sequence[str]], Any],
-    texts: list[str],
     dimension: int,
     tolerance: float,
+    texts: list[str],
     zeros: bool = False,
 ) -> Any:
     label = f"{method} of {len(texts)} texts"

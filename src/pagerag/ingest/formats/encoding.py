@@ -1,4 +1,4 @@
-"""Bytes to text, in whatever encoding they come."""
+"""Bytes to text, in whatever encoding they come, and files that are one text to documents."""
 
 from __future__ import annotations
 

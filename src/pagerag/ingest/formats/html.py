@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from pagerag.ingest.builder import Block, Piece, TextBuilder, added, number_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
@@ -329,16 +330,9 @@ class _Page:
         head = table.all_headers or bool(self.names["thead"])
         table.cells = []
         if head and (table.rows == 1 or self.names["thead"]):
-            words = list(map(words_of, cells))
-            if table.headers:  # a second row of headers goes below the first
-                width = max(len(words), len(table.headers))
-                words += [""] * (width - len(words))
-                table.headers += [""] * (width - len(table.headers))
-                words = [
-                    f"{up} {low}".strip() if up != low else up
-                    for up, low in zip(table.headers, words, strict=True)
-                ]
-            table.headers = words
+            # A second row of headers goes below the first.
+            both = zip_longest(table.headers, map(words_of, cells), fillvalue="")
+            table.headers = [f"{up} {low}".strip() if up != low else up for up, low in both]
             return
         self.blocks.append(Block(cells=cells, headers=tuple(table.headers)))
 

@@ -22,6 +22,8 @@ from pagerag.places import SourceMap
 _SHOWN = ("From", "To", "Cc", "Date")
 _QUOTE = re.compile(r"(?:>[ \t]?){1,50}")
 _LONGEST_LINE = 2**20
+_TRIPPED = (ValueError, LookupError, AttributeError, TypeError)
+"""What the library raises over messages that it cannot take apart."""
 _MOST_PARTS = 200
 
 
@@ -102,7 +104,7 @@ def _document(
         message = BytesParser(policy=policy.default).parsebytes(data)
         subject = str(message.get("Subject", "") or "")
         name = str(message.get("Message-ID", "") or "").strip("<> \t\n")
-    except (ValueError, LookupError, IndexError, KeyError, AttributeError, TypeError) as broken:
+    except _TRIPPED as broken:
         raise file.bad(f"is not a readable message ({broken})", line=line) from broken
     original = _decoded(data)
     builder = TextBuilder(original, limit=settings.max_text_chars, name=file.name)
@@ -130,8 +132,8 @@ def _document(
 def _header(message: EmailMessage, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "") or "").split())[:1000]
-    except (ValueError, LookupError, IndexError, KeyError, AttributeError, TypeError):
-        return ""  # a header that the library trips over
+    except _TRIPPED:
+        return ""
 
 
 def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
@@ -159,7 +161,7 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
         return at
     try:
         text = str(part.get_content())
-    except (LookupError, UnicodeError, ValueError, KeyError, AttributeError):
+    except _TRIPPED:
         content = part.get_payload(decode=True)
         text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
     body = _decoded(raw.encode("utf-8", "surrogateescape"))
