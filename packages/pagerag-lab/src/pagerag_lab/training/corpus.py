@@ -25,7 +25,6 @@ from pagerag_lab.training.examples import Example, load_multihop, load_pools, lo
 from pagerag_lab.training.exclusion import Exclusion
 from pagerag_lab.training.joined import joined
 from pagerag_lab.training.spans import Place
-from pagerag_lab.training.swapped import swapped
 
 __all__ = ["Corpus", "Recipe", "Row", "build", "fold_of", "load", "tokenizer_at"]
 
@@ -44,8 +43,6 @@ class Recipe:
     units: int = 20
     joined: bool = False
     """Whether pairs of questions are joined into one."""
-    swapped: bool = False
-    """Whether questions are made that nearly have an answer."""
     seed: int = 17
     wide: bool = True
 
@@ -205,11 +202,8 @@ def _make(data: Path, tokenizer: Tokenizer, recipe: Recipe, pools: Path | None, 
     ]
     kept = [*multihop, *reading, *wide, *(_trim(x, recipe.units) for x in exclusion.keep(made))]
     found = list(load_pools(pools)) if pools else []
-    shown = [x for x in found if x.source and not exclusion.touches(x)]
     if recipe.joined:
-        found += joined(shown, seed)
-    if recipe.swapped:
-        found += swapped(shown, seed)
+        found += joined([x for x in found if x.source and not exclusion.touches(x)], seed)
     writer = _Writer()
     groups = {
         "rows": [writer.row(x) for x in kept],
