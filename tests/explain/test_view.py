@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -167,6 +168,14 @@ def test_an_answer_with_enough_evidence_misses_nothing(promotion):
     told = verdict(promotion, Answer("Frankfurt", (), 0.75, reader="r"))
     assert (told.missing == ()) == (promotion.state == "enough")
     assert "0.75" in told.words
+
+
+def test_nothing_is_said_against_an_answer_whose_words_are_all_there():
+    question = "Where was Hans Zimmer born?"
+    found = replace(promote(question, POOL, k=3, mode="document"), state="ambiguous")
+    silent = verdict(found, Answer("", abstained=True, reader="r"))
+    assert silent.missing or silent.words.endswith("but not clearly what is asked.")
+    assert "not clearly" not in verdict(found, Answer("Frankfurt", (), 0.9, reader="r")).words
 
 
 def section(name: str, path: list[str], text: str) -> Candidate:

@@ -39,7 +39,7 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
         these = "1 passage supports" if count == 1 else f"{count} passages together support"
         what = "an answer" if answer is None else "the answer"
         return Verdict("good", "enough evidence", f"{these} {what}{_sure(answer)}.", found.covered, ())
-    told = _told(found)
+    told = _told(found, answered=answer is not None and not silent)
     if state == "enough":
         tone, label = "unsure", "no answer found"
         words = f"The reader saw no answer in the evidence: {told}."
@@ -54,14 +54,14 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
     return Verdict(tone, label, words, found.covered, found.missing)
 
 
-def _told(found: Coverage) -> str:
-    """Return in words what is there and what is not."""
+def _told(found: Coverage, *, answered: bool) -> str:
+    """Return in words what is there and what is not; above an answer, nothing is said against it."""
     if found.covered and found.missing:
         return f"found {listed(found.covered)}, not {listed(found.missing, 'or')}"
     if found.missing:
         return f"found nothing about {listed(found.missing, 'or')}"
     if found.covered:
-        return f"found {listed(found.covered)}, but not clearly what is asked"
+        return f"found {listed(found.covered)}{'' if answered else ', but not clearly what is asked'}"
     return "the question names nothing to look for"
 
 
