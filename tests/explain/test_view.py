@@ -170,6 +170,13 @@ def test_an_answer_with_enough_evidence_misses_nothing(promotion):
     assert "0.75" in told.words
 
 
+def test_what_a_question_says_twice_is_told_once():
+    told = verdict(promote("which is older, the law of Seine or the law of Gravity?", POOL, k=2, mode="document"))
+    for phrases in (told.covered, told.missing):
+        assert len(phrases) == len(set(phrases))
+    assert "law" in " ".join(told.missing)
+
+
 def test_nothing_is_said_against_an_answer_whose_words_are_all_there():
     question = "Where was Hans Zimmer born?"
     found = replace(promote(question, POOL, k=3, mode="document"), state="ambiguous")

@@ -83,10 +83,10 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
     ]
     missing = sorted([*lacking, *runs])
     outside = taken | {place for first, last in missing for place in range(first, last + 1)}
-    return Coverage(
-        tuple(_text(words, question, run) for run in _runs(words, question, True, outside, {})),
-        tuple(_text(words, question, run) for run in missing),
-    )
+    covered = _runs(words, question, True, outside, {})
+    # a word that the question has twice is told once
+    told, lacks = (dict.fromkeys(_text(words, question, run) for run in runs) for runs in (covered, missing))
+    return Coverage(tuple(told), tuple(lacks))
 
 
 def _words(question: str, has: Collection[str]) -> list[_Word]:
