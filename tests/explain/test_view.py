@@ -171,10 +171,11 @@ def test_an_answer_with_enough_evidence_misses_nothing(promotion):
 
 
 def test_what_a_question_says_twice_is_told_once():
-    told = verdict(promote("which is older, the law of Seine or the law of Gravity?", POOL, k=2, mode="document"))
-    for phrases in (told.covered, told.missing):
-        assert len(phrases) == len(set(phrases))
-    assert "law" in " ".join(told.missing)
+    told = coverage(
+        promote("which is older, the law of Seine or the law of Gravity?", POOL, k=2, mode="document")
+    )
+    assert told.missing.count("law") == 1
+    assert len(told.covered) == len(set(told.covered))
 
 
 def test_nothing_is_said_against_an_answer_whose_words_are_all_there():
