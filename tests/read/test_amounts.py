@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagerag import Candidate
-from pagerag.read.amounts import Amount, amounts, contest, decide, told_amount, units_about
+from pagerag.read.amounts import Amount, Contest, amounts, contest, decide, told_amount, units_about
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,12 @@ from pagerag.read.amounts import Amount, amounts, contest, decide, told_amount, 
         ("tram vs bus, which is cheaper", ("tram", "bus"), "how much cost: tram?", False),
         ("does the red or the blue paint need more water?", ("the red", "the blue paint"), "", True),
         ("Of oak, ash and elm, which is tallest?", ("oak", "ash", "elm"), "how tall: oak?", True),
-        ("which is checked more often, the log or the disk?", ("the log", "the disk"), "", False),
+        (
+            "which is checked more often, the log or the disk?",
+            ("the log", "the disk"),
+            "checked how often: the log?",
+            True,
+        ),
         (
             "which arrived earlier: maps or charts? give both",
             ("maps", "charts"),
@@ -86,25 +91,40 @@ def test_versions_and_dates_where_the_question_is_when() -> None:
     assert told_amount("nobody knows", "how much: maps?") is None
 
 
+MORE, LESS = Contest(("A", "B"), ("how much: A?", "how much: B?"), True), Contest(("A", "B"), ("", ""), False)
+HOURS, DAYS = Amount("time", (7_200,)), Amount("time", (86_400,))
+
+
 def test_which_amount_wins() -> None:
-    hours, days = Amount("time", (7_200,)), Amount("time", (86_400,))
-    assert decide([hours, days], greatest=True) == 1
-    assert decide([hours, days], greatest=False) == 0
-    assert decide([Amount("version", (1, 9)), Amount("version", (1, 10))], greatest=True) == 1
-    assert decide([Amount("", (670.0,)), hours], greatest=True) == 1  # a bare number takes the other's unit
+    assert decide([HOURS, DAYS], MORE) == 1
+    assert decide([HOURS, DAYS], LESS) == 0
+    assert decide([Amount("version", (1, 9)), Amount("version", (1, 10))], MORE) == 1
+    assert decide([Amount("", (670.0,)), HOURS], MORE) == 1  # a bare number takes the other's unit
+
+
+def test_more_often_is_the_shorter_time_or_the_greater_count() -> None:
+    often = Contest(("A", "B"), ("how often: A?", "how often: B?"), True, often=True)
+    assert decide([HOURS, DAYS], often) == 0
+    assert decide([Amount("run", (3,)), Amount("run", (7,))], often) == 1
+
+
+def test_an_age_does_not_say_what_is_older() -> None:
+    found = contest("who is older, the admiral or the mate?")
+    assert found is not None
+    assert told_amount("seventy-two years", found.asked[0]) is None
+    assert told_amount("1801", found.asked[0]) == Amount("date", (1801, 0, 0))
 
 
 def test_what_does_not_compare_decides_nothing() -> None:
-    hours = Amount("time", (7_200,))
-    assert decide([hours, hours], greatest=True) is None
-    assert decide([hours, Amount("mass", (5,))], greatest=True) is None
-    assert decide([Amount("date", (2013, 4, 0)), Amount("", (5,))], greatest=True) is None
-    assert decide([Amount("date", (2013, 0, 0)), Amount("date", (2013, 4, 0))], greatest=True) is None
+    assert decide([HOURS, HOURS], MORE) is None
+    assert decide([HOURS, Amount("mass", (5,))], MORE) is None
+    assert decide([Amount("date", (2013, 4, 0)), Amount("", (5,))], MORE) is None
+    assert decide([Amount("date", (2013, 0, 0)), Amount("date", (2013, 4, 0))], MORE) is None
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=4, unique=True), st.booleans())
 def test_the_winner_is_the_greatest_or_the_least(values: list[float], greatest: bool) -> None:
-    best = decide([Amount("mass", (value,)) for value in values], greatest)
+    best = decide([Amount("mass", (value,)) for value in values], MORE if greatest else LESS)
     assert best is not None
     assert values[best] == (max if greatest else min)(values)
 

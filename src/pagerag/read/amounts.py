@@ -1,7 +1,7 @@
 """Which of several has more: a question that compares amounts is answered by reading each amount.
 
 A span model points at words; it cannot tell 90 minutes from two hours. "What cooks longer, A or B?" is taken
-apart into "A: how long cooks" and "B: how long cooks"; the reader finds an amount for each among the units
+apart into "cooks how long: A?" and "cooks how long: B?"; the reader finds an amount for each among the units
 that are about it, and the amounts decide, by rules made for English. Where an amount is missing, both are the
 same or their units do not compare, nothing is decided and the model's own answer stands.
 """
@@ -28,7 +28,8 @@ _UP = {
     "wider": "how wide", "widest": "how wide", "heavier": "how heavy", "heaviest": "how heavy",
     "hotter": "how hot", "hottest": "how hot", "farther": "how far", "farthest": "how far",
     "costlier": "how much cost", "dearer": "how much cost",
-    "later": "when", "latest": "when", "newer": "when", "newest": "when", "younger": "when",
+    "later": "when", "latest": "when", "newer": "since when", "newest": "since when",
+    "younger": "since when", "youngest": "since when",
 }  # fmt: skip
 _DOWN = {
     "less": "how much", "least": "how much", "fewer": "how many", "fewest": "how many",
@@ -36,7 +37,7 @@ _DOWN = {
     "lower": "how high", "lowest": "how high", "cheaper": "how much cost", "cheapest": "how much cost",
     "lighter": "how heavy", "lightest": "how heavy", "cooler": "how hot", "quicker": "how long",
     "quickest": "how long", "sooner": "when", "earlier": "when", "earliest": "when", "first": "when",
-    "older": "when", "oldest": "when",
+    "older": "since when", "oldest": "since when",
 }  # fmt: skip
 _HOW = _UP | _DOWN
 _COMPARES = re.compile(rf"\b(?:{'|'.join(sorted(_HOW, key=len, reverse=True))})\b", re.IGNORECASE)
@@ -62,11 +63,15 @@ _SMALL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What a question compares: the options, what is asked of each, and whether the greatest wins."""
+    """What a question compares: the options, what is asked of each, and whether the greatest wins.
+
+    ``often`` says that it is how often: then the shorter of two times is the greater.
+    """
 
     options: tuple[str, ...]
     asked: tuple[str, ...]
     greatest: bool
+    often: bool = False
 
 
 def contest(question: str) -> Contest | None:
@@ -90,9 +95,12 @@ def contest(question: str) -> Contest | None:
             amount, rest = "how often", rest[often.end() :]
         elif amount == "how much" and re.match(r"\s+(?:\w+\s+)?\w+s\b", rest):
             amount = "how many"
-        told = " ".join(_SMALL.sub(" ", f"{criterion[: word.start()]} {{}} {rest}").split()).format(amount)
-        greatest = (how in _UP) != (amount == "how often")
-        return Contest(names, tuple(f"{told}: {name}?" for name in names), greatest)
+        before, after = (
+            " ".join(_SMALL.sub(" ", part).split()) for part in (criterion[: word.start()], rest)
+        )
+        told = " ".join(filter(None, (before, amount, after)))
+        asked = tuple(f"{told}: {name}?" for name in names)
+        return Contest(names, asked, how in _UP, amount == "how often")
     return None
 
 
@@ -219,7 +227,10 @@ def _number(text: str) -> float:
 
 
 def told_amount(text: str, asked: str) -> Amount | None:
-    """Return the amount that a span tells: a date or a version where the question is when, else the first."""
+    """Return the amount that a span tells: a date or a version where the question is when, else the first.
+
+    Of what is older or newer only those count: a thing of 72 years is older than one of 61.
+    """
     if re.search(r"\bwhen\b", asked):
         told = next(dates(text), None)
         if told is not None:
@@ -227,7 +238,9 @@ def told_amount(text: str, asked: str) -> Amount | None:
         version = re.fullmatch(r"\D*(\d+)\.(\d+)\D*", text)
         if version is not None:
             return Amount("version", (float(version[1]), float(version[2])))
-    return next(iter(amounts(text)), None)
+    found = next(iter(amounts(text)), None)
+    aged = "since when" in asked and found is not None and found.kind != "version"
+    return None if aged else found
 
 
 def units_about(option: str, options: Sequence[str], context: Sequence[Candidate]) -> list[int]:
@@ -239,12 +252,13 @@ def units_about(option: str, options: Sequence[str], context: Sequence[Candidate
     return [place for place, count in enumerate(held) if count == best] if 2 * best >= len(own) else []
 
 
-def decide(found: Sequence[Amount], greatest: bool) -> int | None:
+def decide(found: Sequence[Amount], asked: Contest) -> int | None:
     """Return which of the amounts wins, or None where they do not compare or two may be the same."""
     kinds = {amount.kind for amount in found}
     if len(kinds - {""}) > 1 or ("" in kinds and kinds & {"date", "version"}):
         return None
     values = [amount.value for amount in found]
+    greatest = asked.greatest != (asked.often and "time" in kinds)
     best = (max if greatest else min)(values)
     if values.count(best) > 1:
         return None

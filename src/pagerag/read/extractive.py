@@ -214,7 +214,7 @@ class ExtractiveReader(AtOnceReader):
             if amount is None or span is None:
                 return None, tokens
             found.append((amount, span.citation))
-        winner = decide([amount for amount, _ in found], asked.greatest)
+        winner = decide([amount for amount, _ in found], asked)
         if winner is None:
             return None, tokens
         found = [found[winner], *(one for place, one in enumerate(found) if place != winner)]
