@@ -37,8 +37,9 @@ class Failure:
 class Result:
     """An answer with its evidence.
 
-    ``units`` are what the reader saw, numbered from 1 as its citations number them: the core, or the
-    context filled to k. ``promotion`` holds the graph, the paths and every decision.
+    ``units`` are what the answer rests on, numbered from 1 as its citations number them: the core, or the
+    context filled to k; a reader that read on beyond the core and cites nothing there shows the core.
+    ``promotion`` holds the graph, the paths and every decision.
     """
 
     question: str

@@ -327,6 +327,24 @@ def test_a_reader_that_is_wrong_is_told():
         check_reader(FakeReader("Paris"), answer="Poland")
 
 
+class ReadingOn(FakeReader):
+    """A reader that reads on, and numbers what lies beyond the core from one again, or does not."""
+
+    def __init__(self, again: bool) -> None:
+        super().__init__("Paris")
+        self.again = again
+
+    def read_on(self, question, core, others, *, state="enough"):
+        beyond = any("Paris" in unit.text for unit in others)
+        return self.read(question, others if self.again and beyond else [*core, *others], state=state)
+
+
+def test_readers_that_read_on_number_the_core_first():
+    check_reader(ReadingOn(again=False))
+    with pytest.raises(AssertionError, match="has its unit's id"):
+        check_reader(ReadingOn(again=True))
+
+
 def test_messages_can_be_printed_whatever_was_seen():
     def seen(pool, k):
         return replace(pool, question="\ud83d" * 1_000)

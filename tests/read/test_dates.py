@@ -82,3 +82,7 @@ def test_the_reader_answers_by_dates_and_cites_them(reader: Any) -> None:
     answer = reader.read("Who was born earlier, Ada Brook or Ben Field?", PEOPLE)
     assert answer.text == "Ada Brook"
     assert [citation.candidate_id for citation in answer.citations] == ["Ada Brook#0", "Ben Field#0"]
+
+
+def test_letters_that_only_look_like_a_month_are_none() -> None:
+    assert [date for _, date in dates("3 apr\u0131l 1913, 4 april 1914")] == [(1914, 4, 4)]

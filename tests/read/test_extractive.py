@@ -138,6 +138,22 @@ def test_amounts_are_compared_and_both_are_cited(reader, question: str, answer: 
     assert found.usage["tokens"] > 0
 
 
+def test_a_comparison_is_kept_back_where_more_certainty_is_asked_for() -> None:
+    from pagerag.read.extractive import extractive_reader
+
+    careful = extractive_reader(threads=1, least_confidence=0.97)
+    assert careful.read("what simmers longer, goulash or onion broth?", SOUPS).abstained
+
+
+def test_what_is_the_same_of_several_things_is_told_of_each(reader) -> None:
+    days = (("Rye", "Monday"), ("Oat", "Monday"), ("Spelt", "Sunday"))
+    units = [Candidate(n, f"{n} is on sale on {day}.", n) for n, day in days]
+    assert (
+        reader.read("on which weekday are Rye, Oat and Spelt on sale?", units).text
+        == "Monday; Monday; Sunday"
+    )
+
+
 def test_an_enumeration_is_read_thing_by_thing(reader) -> None:
     units = [
         Candidate(n, f"{n} is on sale on {day}.", n) for n, day in (("Rye", "Monday"), ("Oat", "Friday"))

@@ -35,15 +35,19 @@ _DOWN = {
     "less": "how much", "least": "how much", "fewer": "how many", "fewest": "how many",
     "shorter": "how long", "shortest": "how long", "smaller": "how big", "smallest": "how big",
     "lower": "how high", "lowest": "how high", "cheaper": "how much cost", "cheapest": "how much cost",
-    "lighter": "how heavy", "lightest": "how heavy", "cooler": "how hot", "quicker": "how long",
-    "quickest": "how long", "sooner": "when", "earlier": "when", "earliest": "when", "first": "when",
+    "lighter": "how heavy", "lightest": "how heavy", "cooler": "how hot", "quicker": "how much time",
+    "quickest": "how much time", "sooner": "when", "earlier": "when", "earliest": "when", "first": "when",
     "older": "since when", "oldest": "since when",
 }  # fmt: skip
 _HOW = _UP | _DOWN
+_NOT_BEFORE = frozenset("at no not any than how much many second third fourth nearly".split())
+"""Words before which "least", "longer" or "highest" compare nothing that has an amount."""
 _COMPARES = re.compile(rf"\b(?:{'|'.join(sorted(_HOW, key=len, reverse=True))})\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*(?:,|;|:|\?|\.(?=\s)| - | – | — )\s*")
 _CHOICE = re.compile(r"\b(?:or|vs\.?|versus)\b", re.IGNORECASE)
-_LISTED = re.compile(r",\s*(?:(?:or|and)\s+)?|\s+(?:or|and|vs\.?|versus)\s+", re.IGNORECASE)
+_CHOSEN = re.compile(r",\s*(?:or\s+)?|\s+(?:or|vs\.?|versus)\s+", re.IGNORECASE)
+_LISTED = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+_MORE_ASKED = re.compile(r",?\s+and\s+(?:by\s+)?(?:why|which|what|how|when|who)\b.*$", re.IGNORECASE)
 _VERBS = (
     "need|needs|have|has|take|takes|use|uses|cost|costs|contain|contains|last|lasts|get|gets|hold|holds|allow|allows"
     "|require|requires|run|runs|cook|cooks|make|makes|give|gives|want|wants|call|calls|stay|stays|keep|keeps"
@@ -82,26 +86,40 @@ def contest(question: str) -> Contest | None:
     if not _COMPARES.search(text):
         return None
     for options, criterion in _readings(_ASIDE.sub(" ", text)):
-        names = tuple(
-            name for part in _LISTED.split(_LEADS.sub("", options.strip())) if (name := part.strip(" \"'"))
-        )
         word = _COMPARES.search(criterion)
-        if word is None or not 2 <= len(names) <= _MOST_OPTIONS or any(len(n.split()) > 10 for n in names):
+        asked = None if word is None else _amount_asked(criterion, word)
+        if word is None or asked is None:
             continue
-        how = word[0].lower()
-        rest = criterion[word.end() :]
-        amount = _HOW[how]
-        if amount == "how much" and (often := re.match(r"\s+(?:often|frequently)\b", rest)):
-            amount, rest = "how often", rest[often.end() :]
-        elif amount == "how much" and re.match(r"\s+(?:\w+\s+)?\w+s\b", rest):
-            amount = "how many"
+        options = _MORE_ASKED.sub("", _LEADS.sub("", options.strip()))
+        parts = (_CHOSEN if _CHOICE.search(options) else _LISTED).split(options)
+        names = tuple(name for part in parts if (name := part.strip(" \"'")))
+        if not 2 <= len(names) <= _MOST_OPTIONS or any(len(name.split()) > 10 for name in names):
+            continue
+        amount, rest = asked
         before, after = (
             " ".join(_SMALL.sub(" ", part).split()) for part in (criterion[: word.start()], rest)
         )
         told = " ".join(filter(None, (before, amount, after)))
-        asked = tuple(f"{told}: {name}?" for name in names)
-        return Contest(names, asked, how in _UP, amount == "how often")
+        questions = tuple(f"{told}: {name}?" for name in names)
+        return Contest(names, questions, word[0].lower() in _UP, amount == "how often")
     return None
+
+
+def _amount_asked(criterion: str, word: re.Match[str]) -> tuple[str, str] | None:
+    """Return what is asked of each option and what follows; None where the word compares no amounts."""
+    amount = _HOW.get(word[0].lower())
+    before = criterion[: word.start()].lower().split()
+    if amount is None or (before and before[-1] in _NOT_BEFORE):
+        return None
+    rest = criterion[word.end() :]
+    following = rest.split()
+    if amount != "how much" or not following:
+        return amount, rest
+    if following[0].endswith("ly") or following[0] == "often":
+        by_word = {"often": "how often", "frequently": "how often", "recently": "when"}
+        adverb = by_word.get(following[0].lower())
+        return None if adverb is None else (adverb, " ".join(following[1:]))
+    return ("how many" if re.match(r"\s+(?:\w+\s+)?\w+s\b", rest) else amount), rest
 
 
 def _readings(text: str) -> list[tuple[str, str]]:
@@ -141,7 +159,10 @@ _NUMBERS = {
     word: 10 * n
     for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
 }
-_TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "k": 1e3, "dozen": 12.0}
+_TIMES = {
+    "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
+    "k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9,
+}  # fmt: skip
 _UNITS: dict[str, tuple[str, float]] = {
     name: (kind, size)
     for kind, table in {
@@ -168,15 +189,26 @@ _UNITS: dict[str, tuple[str, float]] = {
     for name in names.split()
 }  # fmt: skip
 _FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+ \d+/\d+|\d+/\d+|\d+(?:\.\d+)?(?: ?[½¼¾⅓⅔])?|[½¼¾⅓⅔]"
+_MEASURED = frozenset(kind for kind, _ in _UNITS.values())
+_DIGITS = (
+    r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?(?!\d)|\d+ \d+/\d+|\d+/\d+"
+    r"|\d+(?:\.\d+)?(?!,?\d)(?: ?[½¼¾⅓⅔])?|[½¼¾⅓⅔]"
+)
 _WORD = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_PERIOD = "second|minute|hour|day|week|month|year"
 _AMOUNT = re.compile(
-    rf"(?P<money>[$€£]\s?)?(?<![\w.])(?:(?P<version>v?\d+(?:\.\d+){{2,}})|(?P<number>{_DIGITS}|\b(?:{_WORD})(?:-(?:{_WORD}))?\b"
-    r"|\b(?:an?|every|half an?)\b(?=\s(?:second|minute|hour|day|week|month|year)\b)))"
-    r"(?P<times>k(?![a-z])|(?:\s(?:hundred|thousand|million|billion|dozen)\b){0,2})"
-    rf"(?:\s?(?:[-–]|to)\s?(?:{_DIGITS}))?[\s-]?(?P<unit>[^\W\d_]+)?(?:\s(?P<next>[^\W\d_]+))?",
+    rf"(?P<money>[$€£]\s?)?(?<![\w.,])(?:(?P<version>v?\d+(?:\.\d+){{2,}})|(?P<number>{_DIGITS}"
+    rf"|\b(?:{_WORD})(?:-(?:{_WORD}))?\b|\b(?:an?|every|half an?)\b(?=\s(?:{_PERIOD})s?\b)))"
+    r"(?P<times>(?:k|mn?|bn)(?![^\W_])|(?:\s(?:hundred|thousand|million|billion|trillion|dozen)\b){0,2})"
+    rf"(?:\s?(?:[-–]|to)\s?(?:{_DIGITS}|(?:{_WORD})\b))?[\s-]?(?P<unit>[^\W\d_]+)?(?:\s(?P<next>[^\W\d_]+))?",
     re.IGNORECASE,
 )
+_RATE = re.compile(
+    rf"\s*(?:/\s?(?P<sign>\w+)|\b(?:per|an?|each|every)\s+(?P<word>{_PERIOD})\b)", re.IGNORECASE
+)
+_JOINING = frozenset(["and", "or", "to", "times", "time"])
+"""Behind these the amount is another one, or a count of which the period must be known."""
+_EMPTY = frozenset("a an of per in at on for the by with each every from".split())
 _PARTS = 5
 """Characters between the parts of one duration: "8 hr 30 min", "8 hours and 30 minutes"."""
 
@@ -184,7 +216,8 @@ _PARTS = 5
 def amounts(text: str) -> list[Amount]:
     """Return the amounts that ``text`` tells, in order; the parts of one duration are added up.
 
-    A range counts as its lower end, an unknown unit as its own word ("ducats").
+    A range counts as its lower end. An unknown unit is its own word ("=ducat"), a rate has its period
+    ("time/week"): such amounts compare with their like alone. What is not clear is left out.
     """
     found: list[Amount] = []
     ends = -_PARTS - 1
@@ -193,13 +226,28 @@ def amounts(text: str) -> list[Amount]:
             parts = match["version"].strip("vV").split(".")
             found.append(Amount("version", tuple(float(part) for part in parts)))
             continue
+        unit = (match["unit"] or "").lower()
         value = _number(match["number"].lower())
         for times in match["times"].lower().split():
-            value *= _TIMES[times]
-        own = (match["unit"] or "").lower().removesuffix("s")
-        kind, size = _unit(match["unit"]) or _unit(match["next"]) or (own, 1.0)
+            value *= _TIMES.get(times, 1.0)
+        if unit in _JOINING or (match["times"].lower() == "m" and not match["money"]):
+            continue
+        if text[: match.start()].endswith(("-", "−")) and not text[: match.start() - 1].rstrip().endswith(
+            ")"
+        ):
+            value = -value
+        own = "" if unit in _EMPTY else unit.removesuffix("s")
+        kind, size = _unit(unit) or (_unit(match["next"]) if own else None) or (f"={own}" if own else "", 1.0)
         if match["money"]:
             kind, size = match["money"].strip(), 1.0
+        counted = match.end("unit") if match["unit"] and unit not in _EMPTY else match.end("times")
+        rate = (
+            None
+            if match["number"][0].isalpha() and value == 1
+            else _RATE.match(text, max(counted, match.end("number")))
+        )
+        if rate is not None:
+            kind = f"{kind}/{(rate['sign'] or rate['word']).lower()}"
         if found and kind == "time" == found[-1].kind and match.start() - ends <= _PARTS:
             found[-1] = Amount(kind, (found[-1].value[0] + value * size,))
         else:
@@ -220,27 +268,32 @@ def _number(text: str) -> float:
     if text[0].isalpha():
         return float(sum(_NUMBERS.get(word, 1) for word in text.split("-")))
     total = 0.0
-    for part in re.findall(r"\d+/\d+|[\d.]+|[½¼¾⅓⅔]", text.replace(",", "")):
+    whole = re.sub(r"(?<=\d)[, \u00a0](?=\d{3}(?!\d))", "", text)
+    for part in re.findall(r"\d+/\d+|[\d.]+|[½¼¾⅓⅔]", whole):
         over, _, under = part.partition("/")
         total += _FRACTIONS[part] if part in _FRACTIONS else float(over) / max(float(under or 1), 1.0)
     return total
 
 
 def told_amount(text: str, asked: str) -> Amount | None:
-    """Return the amount that a span tells: a date or a version where the question is when, else the first.
+    """Return the amount that a span tells, if it is of the kind that is asked for.
 
-    Of what is older or newer only those count: a thing of 72 years is older than one of 61.
+    When is told by a date, a version or a time to wait; how old something is, by the first two alone: a thing
+    of 72 years is older than one of 61. How long is told by a time or a length.
     """
+    first = next(iter(amounts(text)), None)
     if re.search(r"\bwhen\b", asked):
-        told = next(dates(text), None)
+        told = None if re.search(r"\bB\.?\s?C\b", text) else next(dates(text), None)
+        version = re.fullmatch(r"\D*(\d+)\.(\d+)\D*", text)
         if told is not None:
             return Amount("date", told[1])
-        version = re.fullmatch(r"\D*(\d+)\.(\d+)\D*", text)
         if version is not None:
             return Amount("version", (float(version[1]), float(version[2])))
-    found = next(iter(amounts(text)), None)
-    aged = "since when" in asked and found is not None and found.kind != "version"
-    return None if aged else found
+        kinds = {"version"} if "since when" in asked else {"version", "time"}
+        return first if first is not None and first.kind in kinds else None
+    wanted = {"how long": {"time", "length"}, "how much time": {"time"}}
+    kinds = next((kinds for words, kinds in wanted.items() if words in asked), set())
+    return None if first is None or (kinds and first.kind not in kinds) else first
 
 
 def units_about(option: str, options: Sequence[str], context: Sequence[Candidate]) -> list[int]:
@@ -255,7 +308,7 @@ def units_about(option: str, options: Sequence[str], context: Sequence[Candidate
 def decide(found: Sequence[Amount], asked: Contest) -> int | None:
     """Return which of the amounts wins, or None where they do not compare or two may be the same."""
     kinds = {amount.kind for amount in found}
-    if len(kinds - {""}) > 1 or ("" in kinds and kinds & {"date", "version"}):
+    if len(kinds - {""}) > 1 or ("" in kinds and kinds & (_MEASURED | {"date", "version"})):
         return None
     values = [amount.value for amount in found]
     greatest = asked.greatest != (asked.often and "time" in kinds)

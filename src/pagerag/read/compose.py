@@ -105,9 +105,13 @@ def ranked_spans(windows: Sequence[Window]) -> list[tuple[float, Span]]:
     return sorted(spans, key=lambda pair: -pair[0])
 
 
-def together(parts: Sequence[Composed]) -> Composed:
-    """Return one answer of the answers to the questions that one asks; it is as sure as its weakest part."""
-    texts = list(dict.fromkeys(part.text for part in parts if part.text))
+def together(parts: Sequence[Composed], *, each: bool = False) -> Composed:
+    """Return one answer of the answers to the questions that one asks; it is as sure as its weakest part.
+
+    What is the same is said once, unless it is asked of ``each`` of several things.
+    """
+    said = [part.text for part in parts if part.text]
+    texts = said if each else list(dict.fromkeys(said))
     return Composed(
         "; ".join(texts),
         tuple(dict.fromkeys(citation for part in parts for citation in part.citations)),

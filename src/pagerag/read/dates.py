@@ -113,11 +113,13 @@ def dates(text: str) -> Iterator[tuple[int, Date]]:
     """Yield the dates of ``text`` with where they start, in order."""
     for match in _DATE.finditer(text):
         number = next(n for n in "1234" if match[f"y{n}"])
-        month = match[f"m{number}"] if number in "123" else None
+        month = match[f"m{number}"].lower() if number in "123" else None
+        if month is not None and month not in _MONTHS:  # without case, "ı" counts as "i" in a pattern
+            continue
         day = match[f"d{number}"] if number in "12" else None
         yield (
             match.start(),
-            (int(match[f"y{number}"]), _MONTHS.index(month.lower()) + 1 if month else 0, int(day or 0)),
+            (int(match[f"y{number}"]), _MONTHS.index(month) + 1 if month else 0, int(day or 0)),
         )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from functools import partial
 
 from pagerag.errors import InputError
-from pagerag.protocols import Reader
+from pagerag.protocols import Reader, ReadsOn
 from pagerag.testing._check import ODD_TEXTS, Checker
 from pagerag.units import Answer, Candidate
 
@@ -39,6 +40,8 @@ def check_reader(
       lie in that unit's text, and its quote stands there;
     - all three states are accepted; a context of one unit is;
     - an empty context gives an answer without citations, or raises InputError;
+    - a reader that reads on (``ReadsOn``) numbers the units of the core first, then the others,
+      and without others as ``read`` does;
     - odd units and odd questions do not raise.
 
     ``answer`` is a text that the answer must contain (upper and lower case alike). With ``abstains`` the
@@ -66,6 +69,13 @@ def check_reader(
             check.expect(silent, "the reader abstains when the state is insufficient", said)
     _read(check, reader, question, given[:1], "enough", "a context of one unit")
     _read(check, reader, question, (), "insufficient", "an empty context", (InputError,))
+    if isinstance(reader, ReadsOn):
+        for cut in (1, len(given)):
+            core, others = given[:cut], given[cut:]
+            said = check.call("reading on", partial(reader.read_on, question, core, others))
+            _checked(check, said, given, f"a core of {cut}")
+        alone = _read(check, reader, question, given, "enough", "the context again")
+        check.equal(said, alone, "reading on without others is reading")
     if odd:
         units = tuple(Candidate(f"odd#{n}", text) for n, text in enumerate(ODD_TEXTS.values()))
         for unit, label in zip(units, ODD_TEXTS, strict=True):
@@ -104,8 +114,10 @@ def _read(
         lambda: reader.read(question, context, state=state),  # type: ignore[arg-type]
         allowed,
     )
-    if said is None and allowed:
-        return None
+    return None if said is None and allowed else _checked(check, said, context, label)
+
+
+def _checked(check: Checker, said: object, context: tuple[Candidate, ...], label: str) -> Answer:
     check.expect(isinstance(said, Answer), f"reading {label} gives an Answer", type(said).__name__)
     assert isinstance(said, Answer)  # noqa: S101 - for the type checker; reported above
     check.expect(isinstance(said.text, str), f"the answer's text is a text ({label})", said.text)
