@@ -113,3 +113,11 @@ def test_a_folder_of_another_task_is_refused(tmp_path: Path, hands: Workers) -> 
     with pytest.raises(OtherRunError, match=r"config\.most"):
         execute(SquareTask(most=5), tmp_path / "o", workers=hands)
     assert execute(SquareTask(most=5), tmp_path / "o", workers=hands, fresh=True)["n"] == 5
+
+
+@pytest.mark.parametrize("name", ["extractive", "extractive-small"])
+def test_the_readers_of_a_table_never_keep_silent(name):
+    from pagerag_lab.runs.reading import make_reader
+
+    inner = make_reader(name).inner
+    assert (inner.least_confidence, inner.none_threshold) == (0.0, 1.0)

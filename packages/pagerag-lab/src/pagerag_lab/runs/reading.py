@@ -58,9 +58,11 @@ def make_reader(name: str) -> CachedReader:
 
 
 def _made(name: str) -> Reader:
-    if name != "extractive":
+    if name not in {"extractive", "extractive-small"}:
         return reader(name)
+    from pagerag.models.files import package_folder
     from pagerag.read.extractive import extractive_reader
 
     # Benchmark questions have answers: no row of a table may gain by keeping silent.
-    return extractive_reader(least_confidence=0.0, threads=1)
+    folder = package_folder() if name == "extractive-small" else None
+    return extractive_reader(folder=folder, least_confidence=0.0, threads=1)
