@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 from tests.sweep import assert_linear
 
-from pagerag.read import dates
+from pagerag.read import amounts, dates
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {"pagerag": ROOT / "src", "pagerag_lab": ROOT / "packages/pagerag-lab/src"}
@@ -36,7 +36,9 @@ AT_RUN_TIME: dict[str, str] = {
 }
 """Calls whose pattern is made of what is known only then, and why they are linear."""
 
-BOUNDED: dict[str, str] = {dates._ASKS.pattern: "its input is cut to 400 characters"}
+BOUNDED: dict[str, str] = {
+    pattern.pattern: "its input is cut to 400 characters" for pattern in (dates._ASKS, amounts._ASKED)
+}
 """Patterns that are not linear, and what bounds the text that they see."""
 
 

@@ -43,11 +43,12 @@ _HOW = _UP | _DOWN
 _NOT_BEFORE = frozenset("at no not any than how much many second third fourth nearly".split())
 """Words before which "least", "longer" or "highest" compare nothing that has an amount."""
 _COMPARES = re.compile(rf"\b(?:{'|'.join(sorted(_HOW, key=len, reverse=True))})\b", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:,|;|:|\?|\.(?=\s)| - | – | — )\s*")
+# A question has single spaces when these are tried on it.
+_BETWEEN = re.compile(r" ?(?:[,;:?]|\.(?= )|(?<= )[-–—](?= )) ?")
 _CHOICE = re.compile(r"\b(?:or|vs\.?|versus)\b", re.IGNORECASE)
-_CHOSEN = re.compile(r",\s*(?:or\s+)?|\s+(?:or|vs\.?|versus)\s+", re.IGNORECASE)
-_LISTED = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
-_MORE_ASKED = re.compile(r",?\s+and\s+(?:by\s+)?(?:why|which|what|how|when|who)\b.*$", re.IGNORECASE)
+_CHOSEN = re.compile(r", ?(?:or )?| (?:or|vs\.?|versus) ", re.IGNORECASE)
+_LISTED = re.compile(r", ?(?:and )?| and ", re.IGNORECASE)
+_MORE_ASKED = re.compile(r",? and (?:by )?(?:why|which|what|how|when|who)\b.*", re.IGNORECASE)
 _VERBS = (
     "need|needs|have|has|take|takes|use|uses|cost|costs|contain|contains|last|lasts|get|gets|hold|holds|allow|allows"
     "|require|requires|run|runs|cook|cooks|make|makes|give|gives|want|wants|call|calls|stay|stays|keep|keeps"
@@ -57,8 +58,8 @@ _ASKED = re.compile(
     rf"^(?:does|do|did|is|are|was|were|has|have|can|will|would)\s+(?P<options>.+?\s+or\s+.+?)\s+(?P<rest>(?:{_VERBS})\b.*)$",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"\([^()]*\)")
-_LEADS = re.compile(r"^(?:of|between|among|out of|from)\s+", re.IGNORECASE)
+_ASIDE = re.compile(r"\([^()]*+\)")
+_LEADS = re.compile(r"^(?:of|between|among|out of|from) ", re.IGNORECASE)
 _SMALL = re.compile(
     r"\b(?:which|what|who|whose|where|ones?|is|are|was|were|does|do|did|has|have|the|an?|of|there)\b",
     re.IGNORECASE,
@@ -85,7 +86,7 @@ def contest(question: str) -> Contest | None:
     text = " ".join(question.partition("?")[0].split()).rstrip(" .!")
     if not _COMPARES.search(text):
         return None
-    for options, criterion in _readings(_ASIDE.sub(" ", text)):
+    for options, criterion in _readings(" ".join(_ASIDE.sub(" ", text).split())):
         word = _COMPARES.search(criterion)
         asked = None if word is None else _amount_asked(criterion, word)
         if word is None or asked is None:
