@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pagerag._sqlite import write_ahead
+
 _WAIT = 60.0  # seconds to wait for another process that is writing
 
 
@@ -43,7 +45,7 @@ class CacheFile:
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
+        write_ahead(connection, _WAIT)
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(f"CREATE TABLE IF NOT EXISTS {self._table}")
         connection.commit()

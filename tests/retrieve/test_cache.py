@@ -4,6 +4,8 @@ import multiprocessing
 import pickle
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pagerag._cache_file import CacheFile
+from pagerag._sqlite import write_ahead
 from pagerag.errors import InputError, StoreError
 from pagerag.retrieve import CachedEncoder, cache_folder, encoder
 
@@ -85,6 +89,45 @@ def test_several_processes_write_one_cache(tmp_path: Path) -> None:
     assert len(cached) == 120
     texts = [f"text {number}" for number in range(120)]
     assert np.array_equal(cached.encode_passages(texts), _Steady().encode_passages(texts))
+
+
+def _open_new_files(folder: Path, count: int, together: Barrier) -> None:
+    for number in range(count):
+        file = CacheFile(folder / f"{number}.db", "numbers(value)", StoreError)
+        together.wait(60)
+        with file.connection() as connection:
+            connection.execute("INSERT INTO numbers VALUES (?)", (number,))
+        file.close()
+
+
+def test_a_cache_may_be_made_by_several_processes_at_the_same_moment(tmp_path: Path) -> None:
+    # The switch to a log is what SQLite does not wait for; of 50 files some always met there.
+    context, count = multiprocessing.get_context("spawn"), 50
+    together = context.Barrier(4)
+    workers = [context.Process(target=_open_new_files, args=(tmp_path, count, together)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0, 0]
+    for number in range(count):
+        with closing(sqlite3.connect(tmp_path / f"{number}.db")) as connection:
+            assert connection.execute("SELECT value FROM numbers").fetchall() == [(number,)] * 4
+
+
+def test_a_cache_that_stays_locked_is_told_in_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "held.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder, closing(_impatient(path)) as other:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            write_ahead(other, 0.05)
+        holder.execute("COMMIT")
+        write_ahead(other, 0.0)
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def _impatient(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=0, isolation_level=None)
 
 
 def test_a_broken_cache_says_what_to_do(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from pagerag._files import locked
+from pagerag._sqlite import write_ahead
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase
@@ -324,7 +325,7 @@ def create_file(folder: Path, identity: Identity) -> None:
         # A connection that opens an empty file decides these; on a file with tables they change nothing.
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("PRAGMA journal_mode = WAL")
+        write_ahead(connection, _WAIT)
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             for statement in TABLES.split(";"):
