@@ -213,6 +213,14 @@ def test_errors_of_ours_and_bugs_pass() -> None:
             raise kind("mine")
 
 
+def assert_told(store: SqliteCorpus, encoder: FakeEncoder) -> None:
+    """Damage is told by whoever uses the store, and found by verify."""
+    with pytest.raises(StoreError, match="is damaged"):
+        use(store.location, encoder)
+    with open_store(store.location, encoder) as again:
+        assert again.verify()
+
+
 @pytest.mark.parametrize("data", [b"\x01\x02\x03", b"\xff\xff\xff\xff\x01"])
 def test_damaged_postings_of_an_optimised_store(
     store: SqliteCorpus, encoder: FakeEncoder, data: bytes
@@ -220,10 +228,7 @@ def test_damaged_postings_of_an_optimised_store(
     store.optimize()
     store.close()
     damaged(store, "UPDATE postings SET data = ?", data)
-    with pytest.raises(StoreError, match="is damaged"):
-        use(store.location, encoder)
-    with open_store(store.location, encoder) as again:
-        assert again.verify()
+    assert_told(store, encoder)
 
 
 @pytest.mark.parametrize(
@@ -245,10 +250,7 @@ def test_values_of_another_kind_in_a_unit_are_damage(
     unit = next(iter(store.units()))
     store.close()
     damaged(store, "UPDATE units SET body = ?", pack_unit(replace(unit, **changed)))
-    with pytest.raises(StoreError, match="is damaged"):
-        use(store.location, encoder)
-    with open_store(store.location, encoder) as again:
-        assert again.verify()
+    assert_told(store, encoder)
 
 
 @pytest.mark.parametrize(

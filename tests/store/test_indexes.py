@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagerag._halves import widened
+from pagerag._products import products
 from pagerag.store import MemoryCorpus, SqliteCorpus, Unit, open_store
 from pagerag.store.bm25 import BM25, PostingList, idf, length_norms, rank_lists
 from pagerag.store.vectors import BLOCK, VectorIndex, sign_bits
@@ -169,3 +170,13 @@ def test_every_half_is_widened_exactly() -> None:
     finite = every[np.isfinite(every)]
     assert (widened(finite).view(np.uint32) == finite.astype(np.float32).view(np.uint32)).all()
     assert widened(finite.reshape(-1, 2).T).shape == (2, len(finite) // 2)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(0, 256), (3, 256), (1024, 256), (2500, 256), (5, 300_000)])
+def test_products_in_parts_are_those_of_the_whole(rows: int, width: int) -> None:
+    generator = np.random.default_rng(rows)
+    vectors = generator.normal(size=(rows, width)).astype(np.float32)
+    point = generator.normal(size=width).astype(np.float32)
+    found = products(vectors, point)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, vectors @ point, rtol=1e-4, atol=1e-3)

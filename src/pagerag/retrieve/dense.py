@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pagerag._products import products
 from pagerag.protocols import Encoder
 from pagerag.store.memory import vectors_of
 from pagerag.store.ranking import best
@@ -29,7 +30,7 @@ class DenseRetriever:
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """Return the ``k`` nearest units, nearest first, each with its score and its vector."""
         vector = self.encoder.encode_queries([question])[0]
-        scores = self.vectors @ vector if len(self.candidates) else np.empty(0, dtype=np.float32)
+        scores = products(self.vectors, vector) if len(self.candidates) else np.empty(0, dtype=np.float32)
         chosen = [
             replace(self.candidates[place], score=float(scores[place]), vector=self.vectors[place])
             for place in best(scores, k)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag._products import products
 from pagerag.errors import CandidateError, StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase, SnapshotBase, check_points
@@ -128,8 +129,9 @@ class MemoryCorpus(CorpusBase):
         return dict(sorted(self._files.items()))
 
     def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
+        struck = set(gone)
         with self._lock:
-            kept = {path: record for path, record in self._files.items() if path not in set(gone)}
+            kept = {path: record for path, record in self._files.items() if path not in struck}
             self._files = kept | {record.path: record for record in records}
 
     def optimize(self, *, final: bool = True) -> None:
@@ -197,7 +199,7 @@ class _State(SnapshotBase):
                 )
         ranked = []
         for point in points:
-            scores = self._vectors @ point
+            scores = products(self._vectors, point)
             ranked.append([Hit(int(place), float(scores[place])) for place in best(scores, k)])
         return ranked
 

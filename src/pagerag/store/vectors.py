@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._halves import widened
+from pagerag._products import products
 from pagerag.store.ranking import best
 from pagerag.units import Hit
 
@@ -107,7 +108,9 @@ class VectorIndex:
     def _nearest(self, point: NDArray[np.float32], k: int) -> list[Hit]:
         rows = self._screened(point, k)
         scores = (
-            self.matrix @ point if rows is None and self.matrix is not None else self._scores(rows, point)
+            products(self.matrix, point)
+            if rows is None and self.matrix is not None
+            else self._scores(rows, point)
         )
         if rows is None:
             scores = np.where(self.live, scores, -np.inf)
@@ -117,9 +120,9 @@ class VectorIndex:
 
     def _scores(self, rows: NDArray[np.intp] | None, point: NDArray[np.float32]) -> NDArray[np.float32]:
         if rows is None:
-            parts = [widened(block) @ point for block in self.blocks]
+            parts = [products(widened(block), point) for block in self.blocks]
             return np.concatenate(parts) if parts else np.empty(0, np.float32)
-        return self.of(rows) @ point
+        return products(self.of(rows), point)
 
     def _screened(self, point: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
         """Return the rows whose signs agree most with the point's; None where all are to be compared."""
