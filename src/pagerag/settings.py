@@ -27,6 +27,7 @@ from pagerag._folders import config_file
 from pagerag._secrets import STARS, Secret, shown_url
 from pagerag._trust import is_trusted
 from pagerag.errors import SettingsError
+from pagerag.units import SUPPORT_CHOICES
 
 __all__ = [
     "ChatOptions",
@@ -91,9 +92,10 @@ class PromoteSettings:
     )
     strategy: str = _doc("auto: the mode's default", "auto", one_of=("auto", "learned", "formula"))
     support: str = _doc(
-        "support encoder that joins promotion; auto: ours where pagerag-models is installed",
+        "support encoder that joins promotion; small: ours; auto: the same, where pagerag-models is "
+        "installed; default: with the larger network of pagerag-reader beside it",
         "auto",
-        one_of=("auto", "default", "none"),
+        one_of=SUPPORT_CHOICES,
     )
     max_tokens: int = _doc("token budget of the context; 0: none", 0, least=0)
     weights: str = _doc("a weights file of your own", "", guarded=True)

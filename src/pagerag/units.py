@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pagerag.errors import FormatError
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 Mode = Literal["sentence", "paragraph", "document"]
 """What a unit of the pool is; the promoted context is made of the same units."""
 
-SupportChoice = Literal["auto", "default", "none"]
-"""Which support encoder joins promotion: the shipped one where it is installed, the shipped one, or none."""
+SupportChoice = Literal["auto", "default", "small", "none"]
+"""Which support encoder joins promotion (``pagerag.models.support_named`` tells what each name means)."""
+SUPPORT_CHOICES: tuple[SupportChoice, ...] = get_args(SupportChoice)
 
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""

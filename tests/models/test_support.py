@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import os
 import pickle
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
+import pagerag.models
 from pagerag import Candidate, Promoter
-from pagerag.errors import InputError
-from pagerag.models.files import Model
+from pagerag.errors import InputError, MissingExtraError
+from pagerag.models import PoolSupport, support_encoder, support_named
+from pagerag.models.decode import UNIT_CHANNELS, log_softmax, sigmoid, unit_logits
+from pagerag.models.files import _OPEN, Model, open_model, package_folder, reader_folder
+from pagerag.models.packing import TokenUnit, pack
+from pagerag.read.extractive import ExtractiveReader
 from pagerag.testing import check_support_encoder
+
+SMALL, LARGER = 6, 9
+"""Layers of the support encoder's own network, and of the larger reader's."""
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 
@@ -72,13 +82,13 @@ def test_the_sentence_that_matters_is_read_wherever_it_stands(support) -> None:
 
 
 @pytest.fixture
-def read(support, monkeypatch) -> list[int]:
-    """The lengths of the sequences that the network is given, as they come."""
-    lengths: list[int] = []
+def read(support, monkeypatch) -> dict[int, list[int]]:
+    """The lengths of the sequences that each network (by its layers) is given, as they come."""
+    lengths: dict[int, list[int]] = {}
     whole = Model.__call__
 
     def counted(self: Model, ids: list[int], types: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        lengths.append(len(ids))
+        lengths.setdefault(self.facts["layers"], []).append(len(ids))
         return whole(self, ids, types)
 
     monkeypatch.setattr(Model, "__call__", counted)
@@ -89,7 +99,7 @@ def test_a_unit_of_nine_megabytes_costs_no_more_than_an_excerpt(support, read) -
     book = "Sentence about harbour and mill and many other things of the county. " * 130_000
     assert len(book) > 8_900_000
     found = support.support("Which harbour is the largest?", [Candidate("b", book, "Book")])
-    assert sum(read) <= 200 + 40
+    assert {layers: sum(each) <= 200 + 40 for layers, each in read.items()} == {SMALL: True, LARGER: True}
     assert np.isfinite(found).all()
 
 
@@ -97,8 +107,96 @@ def test_a_unit_of_nine_megabytes_costs_no_more_than_an_excerpt(support, read) -
 def test_twenty_dense_units_are_read_within_the_pools_bound(support, read, dense: str) -> None:
     units = [Candidate(str(i), f"{i} {dense}", dense) for i in range(20)]
     found = support.support("Which harbour is the largest?", units)
-    assert sum(read) <= 80 * 20 + 100
+    assert {layers: sum(each) <= 80 * 20 + 200 for layers, each in read.items()} == {
+        SMALL: True,
+        LARGER: True,
+    }
     assert np.isfinite(found).all()
+
+
+SENTENCES = [Candidate(str(i), f"Sentence {i} about harbour {i}.", f"Page {i}") for i in range(20)]
+PASSAGES = [
+    Candidate(str(i), f"Sentence {i} about harbour {i} and its mill. " * 20, f"Page {i}") for i in range(20)
+]
+MANY = [
+    Candidate(str(i), f"Sentence {i} about harbour {i} and its mill. " * 20, f"Page {i}") for i in range(60)
+]
+
+
+@pytest.mark.parametrize(
+    ("larger", "pool", "networks"),
+    [
+        (False, SENTENCES, {SMALL}),
+        (True, SENTENCES, {SMALL, LARGER}),
+        (True, PASSAGES, {SMALL, LARGER}),
+        (True, MANY, {SMALL}),
+    ],
+)
+def test_the_larger_network_judges_where_it_is_told_to(read, larger, pool, networks) -> None:
+    support_encoder(larger=larger).support("Which harbour is the largest?", pool)
+    assert set(read) == networks
+
+
+def test_the_mean_of_both_networks_counts(context) -> None:
+    larger = Model("reader", folder=reader_folder())
+
+    def ids(text: str) -> list[int]:
+        return larger.tokens([text])[0][0]
+
+    # a pool is read by title and position, whatever its order: here it comes so
+    units = sorted(context, key=lambda unit: (ids(unit.title), unit.position))
+    pieces = [TokenUnit(unit.document, unit.position, ids(unit.title), ids(unit.text)) for unit in units]
+    packed = pack(ids(QUESTION), pieces)
+    tokens, kinds = larger(packed.ids, packed.types)
+    small = support_encoder(larger=False).support(QUESTION, units).astype(np.float64)
+    both = support_encoder(larger=True).support(QUESTION, units)
+    odds = np.log(small / (1 - small))
+    for column, name in enumerate(("support", "bearing")):
+        logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
+        assert np.allclose(both[:, column], sigmoid((odds[:, column] + logits) / 2), atol=1e-4)
+    chances = np.exp(log_softmax(kinds))
+    complete = np.log(chances[:3].sum() / chances[3])
+    assert np.allclose(both[:, 2], sigmoid((odds[:, 2] + complete) / 2), atol=1e-4)
+
+
+def test_an_encoder_of_ones_own_reads_alone(read, context) -> None:
+    PoolSupport(folder=package_folder()).support(QUESTION, context)
+    assert set(read) == {SMALL}
+
+
+def test_reader_and_support_encoder_share_the_larger_network(context) -> None:
+    reader = ExtractiveReader()
+    support = support_encoder(larger=True)
+    support.support(QUESTION, context)
+    assert support._larger_model is reader._models[0]
+    assert open_model("support") is open_model("support", package_folder())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system starts no process by fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_opens_networks_of_its_own(support) -> None:
+    assert open_model("support", threads=1) is support._model
+    with get_context("fork").Pool(1) as children:
+        assert children.apply(_has_no_networks)
+
+
+def _has_no_networks() -> bool:
+    return not _OPEN.models
+
+
+def test_names_of_the_support_encoder(monkeypatch) -> None:
+    assert support_named("none") is None
+    assert isinstance(support_named("small"), PoolSupport)
+    with pytest.raises(InputError, match="one of: auto, default, small, none"):
+        support_named("large")
+
+    def missing(**_: object) -> None:
+        raise MissingExtraError("pagerag-models", "models", "the support encoder")
+
+    monkeypatch.setattr(pagerag.models, "support_encoder", missing)
+    assert support_named("auto") is None
+    with pytest.raises(MissingExtraError):
+        support_named("small")
 
 
 def test_it_is_one_more_signal_of_promotion(support, context) -> None:

@@ -9,7 +9,6 @@ import pytest
 from pagerag import Candidate
 from pagerag.errors import InputError
 from pagerag.testing import check_reader
-from pagerag.units import Citation
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 
@@ -165,46 +164,93 @@ def test_an_enumeration_is_read_thing_by_thing(reader) -> None:
 
 
 class TestReadingOn:
-    """The units beyond the core are read where the core leaves doubt."""
+    """The units beyond the core are read where the core leaves doubt, and by both networks if it may matter."""
 
-    def read(self, monkeypatch, core: float, wider: float, others: int = 1):
-        """Read with networks that find one word in the core, another in the whole, as sure as told."""
-        from pagerag.read.compose import Composed
+    def read(
+        self,
+        monkeypatch,
+        core: tuple[float, float],
+        wider: tuple[float, float],
+        others: int = 1,
+        state="ambiguous",
+        **given,
+    ):
+        """Read with a larger and a small network that find a word, as probable to each as told.
+
+        It is the last word of the context; confidence is its probability. Return the answer, and which network
+        read how many units.
+        """
+        from pagerag.models.files import Model
+        from pagerag.models.packing import MARKER
         from pagerag.read.extractive import ExtractiveReader, extractive_reader
 
-        reader, seen = extractive_reader(threads=1), []
+        reader, seen = extractive_reader(threads=1, **given), []
 
-        def find(_, __, units):
-            seen.append(len(units))
-            said = "core" if len(units) == 1 else "whole"
-            cited = Citation(len(units), units[-1].id)
-            return Composed(said, (cited,), 0.0, 0.0, core if said == "core" else wider, 1), 7
+        def logits(model: Model, ids: list[int], _: list[int]) -> tuple[np.ndarray, np.ndarray]:
+            small, units = model is reader._models[-1], ids.count(MARKER)
+            seen.append(("small" if small else "larger", units))
+            p = (core if units == 1 else wider)[small]
+            tokens = np.zeros((len(ids), 6), dtype=np.float32)
+            tokens[-2, :2] = 60
+            return tokens, np.array([np.log(p / (1 - p)), -60, -60, 0], dtype=np.float32)
 
-        monkeypatch.setattr(ExtractiveReader, "find", find)
-        monkeypatch.setattr(ExtractiveReader, "_confidence", lambda _, found, *__, **___: found.support)
-        units = [Candidate(str(n), f"Unit {n}.") for n in range(1 + others)]
-        return reader.read_on("Who?", units[:1], units[1:]), seen
+        monkeypatch.setattr(Model, "__call__", logits)
+        monkeypatch.setattr(ExtractiveReader, "_confidence", lambda _, found, *__, **___: np.exp(found.raw))
+        units = [Candidate(str(n), f"Unit {word}") for n, word in enumerate(("one", "two")[: 1 + others])]
+        return reader.read_on("Who?", units[:1], units[1:], state=state), seen
 
     def test_a_sure_answer_is_not_read_twice(self, monkeypatch) -> None:
-        answer, seen = self.read(monkeypatch, 0.9, 0.99)
-        assert (answer.text, seen, answer.usage["tokens"]) == ("core", [1], 7)
+        answer, seen = self.read(monkeypatch, (0.9, 0.9), (0.99, 0.99))
+        assert (answer.text, seen) == ("one", [("small", 1), ("larger", 1)])
 
     def test_a_hopeless_one_is_not_either(self, monkeypatch) -> None:
-        answer, seen = self.read(monkeypatch, 0.01, 0.99)
-        assert (answer.abstained, seen) == (True, [1])
+        answer, seen = self.read(monkeypatch, (0.01, 0.08), (0.99, 0.99))
+        assert (answer.abstained, seen) == (True, [("small", 1), ("larger", 1)])
 
     def test_doubt_is_settled_by_the_whole_context(self, monkeypatch) -> None:
-        answer, seen = self.read(monkeypatch, 0.3, 0.8)
-        assert (answer.text, seen, answer.usage["tokens"]) == ("whole", [1, 2], 14)
-        assert answer.citations[0].number == 2
+        answer, seen = self.read(monkeypatch, (0.3, 0.3), (0.8, 0.8))
+        assert (answer.text, answer.citations[0].number) == ("two", 2)
+        assert seen == [("small", 1), ("larger", 1), ("small", 2), ("larger", 2)]
 
     def test_the_surer_of_the_two_counts(self, monkeypatch) -> None:
-        answer, seen = self.read(monkeypatch, 0.3, 0.2)
-        assert (answer.abstained, answer.raw, seen) == (True, "core", [1, 2])
+        answer, seen = self.read(monkeypatch, (0.3, 0.3), (0.2, 0.2))
+        assert (answer.abstained, answer.raw, len(seen)) == (True, "one", 4)
 
     def test_there_may_be_nothing_beyond(self, monkeypatch) -> None:
-        _, seen = self.read(monkeypatch, 0.3, 0.8, others=0)
-        assert seen == [1]
+        _, seen = self.read(monkeypatch, (0.3, 0.3), (0.8, 0.8), others=0)
+        assert seen == [("small", 1), ("larger", 1)]
+
+    def test_the_larger_network_is_spared_what_the_small_one_finds_nothing_in(self, monkeypatch) -> None:
+        answer, seen = self.read(monkeypatch, (0.99, 0.04), (0.99, 0.004))
+        assert (answer.abstained, seen) == (True, [("small", 1), ("small", 2)])
+
+    def test_what_promotion_calls_insufficient_is_not_looked_at_further(self, monkeypatch) -> None:
+        answer, seen = self.read(monkeypatch, (0.99, 0.04), (0.99, 0.99), state="insufficient")
+        assert (answer.abstained, seen) == (True, [("small", 1)])
+
+    def test_the_bar_is_lower_for_what_is_read_last(self, monkeypatch) -> None:
+        _, seen = self.read(monkeypatch, (0.3, 0.006), (0.3, 0.3), others=0)
+        assert seen == [("small", 1), ("larger", 1)]
+        _, seen = self.read(monkeypatch, (0.3, 0.004), (0.3, 0.3), others=0)
+        assert seen == [("small", 1)]
+
+    @pytest.mark.parametrize(
+        ("wider", "text", "read"),
+        [
+            ((0.9, 0.004), "", [("small", 1), ("small", 2)]),
+            ((0.9, 0.9), "two", [("small", 1), ("small", 2), ("larger", 2)]),
+            ((0.3, 0.3), "one", [("small", 1), ("small", 2), ("larger", 2), ("larger", 1)]),
+        ],
+    )
+    def test_a_core_that_was_put_off_is_read_where_the_whole_leaves_doubt(
+        self, monkeypatch, wider: tuple[float, float], text: str, read: list[tuple[str, int]]
+    ) -> None:
+        answer, seen = self.read(monkeypatch, (0.9999, 0.04), wider)
+        assert (answer.text, seen) == (text, read)
+
+    def test_a_reader_that_always_answers_spares_nothing(self, monkeypatch) -> None:
+        answer, seen = self.read(monkeypatch, (0.99, 0.01), (0.99, 0.01), others=0, least_confidence=0)
+        assert (answer.text, seen) == ("one", [("small", 1), ("larger", 1)])
 
 
 def test_a_span_stays_in_its_list_item_and_paragraph(monkeypatch) -> None:

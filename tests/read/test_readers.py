@@ -39,6 +39,29 @@ def test_it_quotes_the_sentence_that_matters(question):
     ]
 
 
+AUTHORS = (
+    "Greg Parker wrote the Mac OS X port. Robert Walsh added leak checks. Vince Weaver wrote and maintains BBV. "
+    "Others wrote more."
+)
+
+
+def test_a_sentence_without_the_name_that_is_asked_about_is_not_quoted_beside_it():
+    answer = EvidenceReader().read("Who wrote BBV?", [Candidate("a", AUTHORS)])
+    assert [citation.quote for citation in answer.citations] == ["Vince Weaver wrote and maintains BBV."]
+
+
+def test_a_second_sentence_that_says_more_of_the_question_or_leads_on_is_quoted():
+    said = "BBV is a tool of Vince Weaver. The Mac port of it is new."
+    answer = EvidenceReader().read("Who wrote BBV for Mac?", [Candidate("a", said)])
+    assert len(answer.citations) == 2
+    pool = [
+        Candidate("i", "Interstellar was released in 2014. Hans Zimmer worked on it."),
+        Candidate("z", "Hans Zimmer was born in Frankfurt."),
+    ]
+    answer = EvidenceReader().read("Where was the composer of Interstellar born?", pool)
+    assert [citation.number for citation in answer.citations] == [1, 1, 2]
+
+
 def test_insufficient_evidence_makes_it_abstain_but_cite(question, context):
     answer = EvidenceReader().read(question, context, state="insufficient")
     assert answer.abstained

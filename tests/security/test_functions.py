@@ -19,6 +19,7 @@ from pagerag.text.entities import extract_entities
 from pagerag.text.names import opening_name, read_names
 from pagerag.text.questions import read_question
 from pagerag.text.sentences import split_sentences
+from pagerag.text.sub_questions import separate_questions
 from pagerag.text.terms import terms
 from pagerag.text.tokens import fold, tokenize
 
@@ -42,6 +43,7 @@ READERS = {
     "read_names": read_names,
     "opening_name": opening_name,
     "read_question": unkept(read_question),
+    "separate_questions": unkept(separate_questions),
     "analyze": Analyzer().analyze,
     "analyze whole": lambda text: Analyzer().analyze(text, whole=True),
     "title_keys": unkept(keys.title_keys),

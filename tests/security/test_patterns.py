@@ -27,6 +27,7 @@ ANCHORED = frozenset(["match", "fullmatch"])
 
 AT_RUN_TIME: dict[str, str] = {
     "pagerag._visible:_mark_runs": "classes of marks; tests/read/test_linear.py sweeps composed",
+    "pagerag.text.wording:has_literally": "a word of at most 60 letters, escaped, a blank at most between two",
     "pagerag.ingest.formats.markdown_mask:_element_end": "a tag's name, escaped: no repetition",
     "pagerag.read.citations:_find": "words of an answer, escaped, with three characters between them at most",
     "pagerag.read.dates:_after": "one of the words of the module's own table: no repetition",

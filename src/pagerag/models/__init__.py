@@ -11,28 +11,38 @@ from pagerag.errors import InputError, MissingExtraError
 from pagerag.models.files import Model
 from pagerag.models.support import PoolSupport
 from pagerag.protocols import SupportEncoder
-from pagerag.units import SupportChoice
+from pagerag.units import SUPPORT_CHOICES, SupportChoice
 
-__all__ = ["Model", "PoolSupport", "support_encoder", "support_named"]
+__all__ = ["LARGER", "Model", "PoolSupport", "support_encoder", "support_named"]
+
+LARGER = {"auto": False, "default": True, "small": False}
+"""Whether the larger network takes part, by the name of our support encoder."""
 
 
-def support_encoder(*, folder: str | Path | None = None, threads: int | None = None) -> PoolSupport:
-    """Open the shipped support encoder, or one whose files lie in ``folder``."""
-    return PoolSupport(folder=folder, threads=threads)
+def support_encoder(
+    *, folder: str | Path | None = None, threads: int | None = None, larger: bool = True
+) -> PoolSupport:
+    """Open the shipped support encoder, or one whose files lie in ``folder``.
+
+    ``larger`` says whether the network of ``pagerag-reader``, where it is installed, judges beside it.
+    """
+    return PoolSupport(folder=folder, threads=threads, larger=larger)
 
 
 def support_named(choice: SupportChoice) -> SupportEncoder | None:
     """Return the support encoder that a setting names.
 
-    ``none`` is no encoder, ``default`` the shipped one, ``auto`` the shipped one where it is installed.
+    ``none`` is no encoder; ``small`` is the one of ``pagerag-models``, ``auto`` the same where it is
+    installed; ``default`` is that one and, where it is installed, the larger network of ``pagerag-reader``
+    beside it: better evidence, for ten times the time (docs/models.md).
     """
+    if choice not in SUPPORT_CHOICES:
+        raise InputError(f"support is {choice!r}; it must be one of: {', '.join(SUPPORT_CHOICES)}")
     if choice == "none":
         return None
-    if choice == "default":
-        return support_encoder()
-    if choice != "auto":
-        raise InputError(f"support is {choice!r}; it must be one of: auto, default, none")
     try:
-        return support_encoder()
+        return support_encoder(larger=LARGER[choice])
     except MissingExtraError:
+        if choice != "auto":
+            raise
         return None

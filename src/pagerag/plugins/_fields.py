@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.json_schema import SkipJsonSchema
 
 from pagerag.errors import InputError
-from pagerag.plugins._stage import PromotionStage, Support, same_k
+from pagerag.plugins._stage import PromotionStage, same_k
 from pagerag.promotion import Promoter
 from pagerag.protocols import TokenCounter
-from pagerag.units import Mode
+from pagerag.units import Mode, SupportChoice
 
 
 class StageFields(BaseModel):
@@ -29,7 +29,7 @@ class StageFields(BaseModel):
     fill: bool = Field(default=True, description="fill the context up to k, or hand on the core alone")
     max_tokens: int | None = Field(default=None, description="at most so many tokens come out")
     strategy: str | None = Field(default=None, description="learned, formula, or the mode's default")
-    support: Support = Field(default="auto", description="support encoder: auto, default or none")
+    support: SupportChoice = Field(default="auto", description="support encoder: auto, default, small, none")
     title_key: str | None = Field(default=None, description="where the title is in the metadata")
     source_key: str | None = Field(default=None, description="where the document's id is")
     position_key: str | None = Field(default=None, description="where the place in the document is")

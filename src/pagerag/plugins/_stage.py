@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from pagerag.errors import InputError
 from pagerag.plugins._provenance import provenance_of, without_provenance
@@ -18,11 +18,7 @@ from pagerag.promotion.candidates import budget_of, check_budget, check_callable
 from pagerag.promotion.foreign import MetadataKeys
 from pagerag.promotion.promoter import STRATEGIES
 from pagerag.protocols import TokenCounter
-from pagerag.units import Mode
-
-Support = Literal["auto", "default", "none"]
-SUPPORT: tuple[Support, ...] = ("auto", "default", "none")
-"""Which model judges support beside the graph: what ``Promoter`` does by itself, our encoder, or none."""
+from pagerag.units import SUPPORT_CHOICES, Mode, SupportChoice
 
 
 class SmallPoolWarning(UserWarning):
@@ -50,7 +46,7 @@ class StageSettings(TypedDict, total=False):
     max_tokens: int | None
     count_tokens: TokenCounter | None
     strategy: str | None
-    support: Support
+    support: SupportChoice
     title_key: str | None
     source_key: str | None
     position_key: str | None
@@ -63,7 +59,7 @@ class PromotionStage:
 
     At most ``k`` units come out; with ``fill`` off, only the selected core does. ``mode`` says what a
     unit is: frameworks hand on chunks and documents, hence the default. ``max_tokens`` bounds the whole
-    context. ``support`` names the support encoder: "auto", "default" or "none". A ``promoter`` of one's
+    context. ``support`` names the support encoder (``models.support_named``). A ``promoter`` of one's
     own replaces the shared one and brings its own support encoder; many threads may use either.
     """
 
@@ -73,7 +69,7 @@ class PromotionStage:
     max_tokens: int | None = None
     count_tokens: TokenCounter | None = None
     strategy: str | None = None
-    support: Support = "auto"
+    support: SupportChoice = "auto"
     title_key: str | None = None
     source_key: str | None = None
     position_key: str | None = None
@@ -87,9 +83,9 @@ class PromotionStage:
             raise InputError(
                 f"strategy is {shown(self.strategy)}; it must be one of: {', '.join(STRATEGIES)}"
             )
-        if self.support not in SUPPORT:
+        if self.support not in SUPPORT_CHOICES:
             raise InputError(
-                f"support is {shown(self.support)}; it must be one of: {', '.join(SUPPORT)}. "
+                f"support is {shown(self.support)}; it must be one of: {', '.join(SUPPORT_CHOICES)}. "
                 "An encoder of your own goes into promoter=Promoter(support=...)"
             )
         for name in ("title_key", "source_key", "position_key"):
@@ -258,7 +254,7 @@ def _falling(scores: Sequence[float]) -> list[float]:
     return falling
 
 
-@lru_cache(maxsize=len(SUPPORT))
-def _shared_promoter(support: Support) -> Promoter:
+@lru_cache(maxsize=len(SUPPORT_CHOICES))
+def _shared_promoter(support: SupportChoice) -> Promoter:
     """Return the promoter that all components with this ``support`` share."""
     return Promoter(support=support)

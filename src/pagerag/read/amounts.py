@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagerag.read.dates import dates
+from pagerag.text.sub_questions import named_things, offers_choice, opens_list, without_asides
 from pagerag.text.terms import terms
 from pagerag.units import Candidate
 
@@ -45,9 +46,6 @@ _NOT_BEFORE = frozenset("at no not any than how much many second third fourth ne
 _COMPARES = re.compile(rf"\b(?:{'|'.join(sorted(_HOW, key=len, reverse=True))})\b", re.IGNORECASE)
 # A question has single spaces when these are tried on it.
 _BETWEEN = re.compile(r" ?(?:[,;:?]|\.(?= )|(?<= )[-–—](?= )) ?")
-_CHOICE = re.compile(r"\b(?:or|vs\.?|versus)\b", re.IGNORECASE)
-_CHOSEN = re.compile(r", ?(?:or )?| (?:or|vs\.?|versus) ", re.IGNORECASE)
-_LISTED = re.compile(r", ?(?:and )?| and ", re.IGNORECASE)
 _MORE_ASKED = re.compile(r",? and (?:by )?(?:why|which|what|how|when|who)\b.*", re.IGNORECASE)
 _VERBS = (
     "need|needs|have|has|take|takes|use|uses|cost|costs|contain|contains|last|lasts|get|gets|hold|holds|allow|allows"
@@ -58,12 +56,13 @@ _ASKED = re.compile(
     rf"^(?:does|do|did|is|are|was|were|has|have|can|will|would)\s+(?P<options>.+?\s+or\s+.+?)\s+(?P<rest>(?:{_VERBS})\b.*)$",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"\([^()]*+\)")
-_LEADS = re.compile(r"^(?:of|between|among|out of|from) ", re.IGNORECASE)
 _SMALL = re.compile(
     r"\b(?:which|what|who|whose|where|ones?|is|are|was|were|does|do|did|has|have|the|an?|of|there)\b",
     re.IGNORECASE,
 )
+
+
+_UMLAUT = re.compile(r"(?<=[aou])e", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +85,12 @@ def contest(question: str) -> Contest | None:
     text = " ".join(question.partition("?")[0].split()).rstrip(" .!")
     if not _COMPARES.search(text):
         return None
-    for options, criterion in _readings(" ".join(_ASIDE.sub(" ", text).split())):
+    for options, criterion in _readings(without_asides(text)):
         word = _COMPARES.search(criterion)
         asked = None if word is None else _amount_asked(criterion, word)
         if word is None or asked is None:
             continue
-        options = _MORE_ASKED.sub("", _LEADS.sub("", options.strip()))
-        parts = (_CHOSEN if _CHOICE.search(options) else _LISTED).split(options)
-        names = tuple(name for part in parts if (name := part.strip(" \"'")))
+        names = tuple(named_things(_MORE_ASKED.sub("", options)))
         if not 2 <= len(names) <= _MOST_OPTIONS or any(len(name.split()) > 10 for name in names):
             continue
         amount, rest = asked
@@ -131,12 +128,12 @@ def _readings(text: str) -> list[tuple[str, str]]:
         found.append((asked["options"], asked["rest"]))
     for place in _BETWEEN.finditer(text):
         before, after = text[: place.start()], text[place.end() :]
-        if _CHOICE.search(after) and _COMPARES.search(before) and not _CHOICE.search(before):
+        if offers_choice(after) and _COMPARES.search(before) and not offers_choice(before):
             found.append((after, before))
         if (
             _COMPARES.search(after)
-            and not _CHOICE.search(after)
-            and (_CHOICE.search(before) or _LEADS.match(before))
+            and not offers_choice(after)
+            and (offers_choice(before) or opens_list(before))
         ):
             found.append((before, after))
     return found
@@ -207,6 +204,7 @@ _AMOUNT = re.compile(
 _RATE = re.compile(
     rf"\s*(?:/\s?(?P<sign>\w+)|\b(?:per|an?|each|every)\s+(?P<word>{_PERIOD})\b)", re.IGNORECASE
 )
+_SIGNED = re.compile(r"(?:^|[\s(])[-−]$")
 _JOINING = frozenset(["and", "or", "to", "times", "time"])
 """Behind these the amount is another one, or a count of which the period must be known."""
 _EMPTY = frozenset("a an of per in at on for the by with each every from".split())
@@ -233,9 +231,7 @@ def amounts(text: str) -> list[Amount]:
             value *= _TIMES.get(times, 1.0)
         if unit in _JOINING or (match["times"].lower() == "m" and not match["money"]):
             continue
-        if text[: match.start()].endswith(("-", "−")) and not text[: match.start() - 1].rstrip().endswith(
-            ")"
-        ):
+        if _SIGNED.search(text, max(0, match.start() - 2), match.start()):
             value = -value
         own = "" if unit in _EMPTY else unit.removesuffix("s")
         kind, size = _unit(unit) or (_unit(match["next"]) if own else None) or (f"={own}" if own else "", 1.0)
@@ -297,13 +293,22 @@ def told_amount(text: str, asked: str) -> Amount | None:
     return None if first is None or (kinds and first.kind not in kinds) else first
 
 
-def units_about(option: str, options: Sequence[str], context: Sequence[Candidate]) -> list[int]:
-    """Return which units are about an option: those with most of the words that it has alone."""
-    shared = set.intersection(*(set(terms(name)) for name in options))
-    own = {term for term in terms(option) if term not in shared} or set(terms(option))
-    held = [len(own & set(terms(f"{unit.title or ''} {unit.text}"))) for unit in context]
-    best = max(held, default=0)
-    return [place for place, count in enumerate(held) if count == best] if 2 * best >= len(own) else []
+def units_about(options: Sequence[str], context: Sequence[Candidate]) -> list[list[int]]:
+    """Return which units are about each option: those with most of the words that it has alone.
+
+    "Gluehwein" is Glühwein: who has no umlauts writes ae, oe and ue.
+    """
+    named = [set(terms(_UMLAUT.sub("", option))) for option in options]
+    shared = set.intersection(*named)
+    said = [set(terms(_UMLAUT.sub("", f"{unit.title or ''} {unit.text}"))) for unit in context]
+    found = []
+    for words in named:
+        own = words - shared or words
+        held = [len(own & unit) for unit in said]
+        best = max(held, default=0)
+        told = 2 * best >= len(own)
+        found.append([place for place, count in enumerate(held) if told and count == best])
+    return found
 
 
 def decide(found: Sequence[Amount], asked: Contest) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pagerag.protocols import ContextPreference
@@ -75,7 +75,8 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
 
     Question words count by their rarity in the context, words shared with other units half as much; a
     sentence that speaks of what is asked (born, died, directed…), or that holds the year or number that is
-    asked for, is worth two rare words more.
+    asked for, is worth two rare words more. A second sentence is quoted where it is half as good and does not
+    merely resemble the first.
     """
     asked = read_question(question)
     context = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
@@ -103,7 +104,23 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
             if fold(unit.text[start:end]).strip(" .") not in headings
         ] or list(range(len(scores)))
         order = sorted(telling, key=lambda place: (-scores[place], place))[:2]
-        if len(order) == 2 and scores[order[1]] < _AS_GOOD * scores[order[0]]:
-            order.pop()
+        if len(order) == 2:
+            first, second = (words[number][place].intersection(asked.tokens) for place in order)
+            elsewhere = {
+                name for i, other in enumerate(analyses) if i != number for s in other.entities for name in s
+            }
+            links = set(analysis.entities[order[1]]) - set(analysis.entities[order[0]])
+            resembles = _resembles(second, first, weight) and links.isdisjoint(elsewhere)
+            if resembles or scores[order[1]] < _AS_GOOD * scores[order[0]]:
+                order.pop()
         best.append([analysis.spans[place] for place in sorted(order)])
     return best
+
+
+def _resembles(second: set[str], first: set[str], weight: Mapping[str, float]) -> bool:
+    """Return whether a sentence has less of the question than the first, and lacks its rarest word.
+
+    Both hold the question's words that their sentences have. In "Who wrote BBV?" the rarest is what is asked
+    about: who wrote something else is no evidence beside it.
+    """
+    return second < first and max(first, key=lambda word: (weight[word], word)) not in second

@@ -180,7 +180,7 @@ def test_settings_that_make_no_sense(hotpotqa_file: Path, musique_file: Path) ->
         ({"dataset": "open"}, "corpus"),
         ({"noise": -1}, "--noise"),
         ({"limit": 0}, "--limit"),
-        ({"support": "nope"}, "no support encoder 'nope'; say default"),
+        ({"support": "nope"}, "no support encoder 'nope'; say auto, default, small"),
     ):
         with pytest.raises(InputError, match=message):
             config(hotpotqa_file, **({"mode": "document"} if "dataset" in changes else {}) | changes)

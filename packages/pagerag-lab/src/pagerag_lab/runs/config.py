@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pagerag.errors import InputError
+from pagerag.models import LARGER
 from pagerag.units import Mode
 from pagerag_lab.datasets.registry import dataset
 
@@ -61,9 +62,9 @@ class RunConfig:
             raise InputError(f"the pool ({self.pool}) is smaller than the budget k ({self.k}); raise --pool")
         if self.read not in ("auto", "core", "filled"):
             raise InputError(f"--read is {self.read!r}; one of: auto, core, filled")
-        if self.support not in (None, "default") and not Path(str(self.support)).is_dir():
+        if self.support is not None and self.support not in LARGER and not Path(self.support).is_dir():
             raise InputError(
-                f"there is no support encoder {self.support!r}; say default for ours, "
+                f"there is no support encoder {self.support!r}; say {', '.join(LARGER)} for ours, "
                 "or name a folder of models"
             )
         if one.format == "beir" and self.corpus is None:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from pagerag import Candidate, PageRAG, Promoter, Settings
-from pagerag.errors import EmptyPoolError, PageRAGError
+from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.retrieve.encoders import cache_folder
-from pagerag.units import Pool
+from pagerag.units import SUPPORT_CHOICES, Pool
 from pagerag_lab.datasets.document_sets import (
     ARCHIVE,
     KINDS,
@@ -81,13 +81,13 @@ class DocumentsTask:
     """Which corpora, with how many passages, read by whom.
 
     ``stores`` holds one index per corpus (see ``index_corpora``); where it lies decides nothing. ``support``
-    False leaves the rows with the support encoder out.
+    names the encoder of ``pagerag ask`` and of the rows that have one; ``none`` leaves these rows out.
     """
 
     data: str
     stores: str
     reader: str = "auto"
-    support: bool = True
+    support: str = "auto"
     pool: int = 20
     k: int = 5
     limit: int | None = None
@@ -95,6 +95,10 @@ class DocumentsTask:
 
     def __post_init__(self) -> None:
         check_counts(self, "pool", "k", "chunk", "limit")
+        if self.support not in SUPPORT_CHOICES:
+            raise InputError(
+                f"--support is {self.support!r}; for documents one of: {', '.join(SUPPORT_CHOICES)}"
+            )
 
     def items(self) -> Iterator[DocumentQuestion]:
         """Yield the questions, corpus by corpus."""
@@ -203,7 +207,12 @@ class _Pipelines:
 
     def __init__(self, store: Path, task: DocumentsTask) -> None:
         settings = Settings().updated(
-            {"promote.k": task.k, "retrieve.pool": task.pool, "read.reader": task.reader}
+            {
+                "promote.k": task.k,
+                "promote.support": task.support,
+                "retrieve.pool": task.pool,
+                "read.reader": task.reader,
+            }
         )
         self.ask = PageRAG.open(store, settings)
         self.searches = {
@@ -217,14 +226,14 @@ class _Pipelines:
             (strategy, support): PageRAG(
                 self.ask.store,
                 self.made,
-                Promoter(strategy=strategy, support=_support() if support else None),
+                Promoter(strategy=strategy, support=_support(task.support) if support else None),
                 self.ask.reader,
                 encoder=self.ask.encoder,
                 k=task.k,
                 pool=task.pool,
             )
             for _, strategy, support in PROMOTED.values()
-            if task.support or not support
+            if task.support != "none" or not support
         }
 
 
