@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagerag.text.sub_questions import LONGEST, SubQuestion, parts_asked, sub_questions
+from pagerag.text.sub_questions import LONGEST, SubQuestion, parts_asked, separate_questions, sub_questions
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,64 @@ def test_a_text_of_several_questions_is_taken_apart(text, asked):
 )
 def test_one_question_stays_as_it_is(text):
     assert sub_questions(text) == (SubQuestion(text),)
+
+
+@pytest.mark.parametrize(
+    ("text", "things", "first"),
+    [
+        ("A, B and C: which port?", ["A", "B", "C"], "which port: A?"),
+        ("which is older: Foo or the old Bar (by year)?", ["Foo", "the old Bar"], "which is older: Foo?"),
+        (
+            "what cooks longer, carnitas or onion soup",
+            ["carnitas", "onion soup"],
+            "what cooks longer: carnitas?",
+        ),
+        ("gunicorn or granian - which is pure?", ["gunicorn", "granian"], "which is pure: gunicorn?"),
+        ("Of tea, coffee and milk, which is hot?", ["tea", "coffee", "milk"], "which is hot: tea?"),
+        ("fees for adults, children and dogs?", ["adults", "children", "dogs"], "fees for adults?"),
+        ("since which version: foo, bar_x, --baz", ["foo", "bar_x", "--baz"], "since which version: foo?"),
+        ("Who wrote DRD, BBV and the port?", ["DRD", "BBV", "the port"], "Who wrote DRD?"),
+        ("Which tools added --rate, --json and -x?", ["--rate", "--json", "-x"], "Which tools added --rate?"),
+        (
+            "How many people do Oslo, Bergen and Narvik have?",
+            ["Oslo", "Bergen", "Narvik"],
+            "How many people do Oslo have?",
+        ),
+    ],
+)
+def test_things_that_are_named_apart_are_separate_questions(text, things, first):
+    parts = separate_questions(text)
+    assert [part.thing for part in parts] == things
+    assert parts[0].text == first
+
+
+def test_questions_in_one_text_are_separate_questions():
+    assert separate_questions("Who signs the contract, and by when?") == sub_questions(
+        "Who signs the contract, and by when?"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who wrote the handbook?",
+        "The sun, the moon and the stars.",
+        "salt and pepper",
+        "Pride and Prejudice: who wrote it?",
+        "Who was Harry J. Anslinger and what did Mr. Jones, his aide, do",
+        "Name the mother of Edward Stafford, 4th Baron Stafford",
+        "When does the 10:30 from Bath and Wells arrive?",
+        "What happened on July 4, 1776, in Philadelphia?",
+        "At what age did the artist, whose mother was a nurse, go blind?",
+        "Hello, thanks! Where is the office?",
+        "Storage is full and I suspect the network: which log tells?",
+        "A, A or A: which?",
+        ":" * LONGEST,
+        "Which of these is a long list of words that nobody would ever call one thing, or is it?",
+        "",
+        "?",
+        "A, B and C: " + "which port " * LONGEST,
+    ],
+)
+def test_one_thing_is_not_separate_questions(text):
+    assert separate_questions(text) == ()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pagerag.promotion.admission import WIDTH
 from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.graph import ADJACENT
 from pagerag.promotion.sentence_arrays import STRIDE
@@ -210,7 +211,7 @@ def _of_question(evidence: Evidence) -> Floats:
             np.count_nonzero(r.asked & r.is_title),
             _ASKS.index(question.asks),
             question.nested,
-            np.log1p(len(r.candidates)),
+            np.log1p(min(len(r.candidates), WIDTH)),  # the rest takes no part, and is in no pool of training
             sum([bool(r.candidates[i].title) for i in units]) / len(units),
             len(set(r.document.tolist())) / len(units),
             np.maximum.reduce(r.whole[:, 1], initial=0.0),

@@ -217,6 +217,8 @@ class LearnedStrategy:
             sufficiency,
             state_of(sufficiency, self.model.enough, self.model.some),
             ranking=tuple(view.unit[ranked].tolist()),
+            enough=self.model.enough,
+            some=self.model.some,
         )
 
     def _usable(self, evidence: Evidence) -> list[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypedDict, Unpack
 
@@ -28,6 +29,7 @@ from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.features import ABLATED_FEATURES
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
 from pagerag.promotion.near_duplicates import Statements
+from pagerag.promotion.parts import Part, with_parts
 from pagerag.promotion.reading import read_pool
 from pagerag.promotion.result import Promotion
 from pagerag.promotion.signals import (
@@ -42,7 +44,8 @@ from pagerag.promotion.weights import ABLATIONS, Weights
 from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
-from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
+from pagerag.text.sub_questions import separate_questions
+from pagerag.units import SUPPORT_CHOICES, Candidate, Mode, Pool, Relation, SupportChoice
 
 __all__ = ["STRATEGIES", "Promoter", "promote"]
 
@@ -77,9 +80,9 @@ class Promoter:
     ``weights`` replaces the tuned ones (one set for all modes, or one per mode); ``analyzer`` brings its own
     entity extraction; ``strategy`` is "learned" or "formula", or an object with ``judge`` (by default the
     learned one, unless weights are given, which are the formula's); ``support`` is a model's own judgement as
-    one more signal: a SupportEncoder, or "default" (the one of ``pagerag-models``), "auto" (that one where it
-    is installed) or "none"; ``ablate`` removes components ("support_scoring", "minimal_selection") or feature
-    groups ("query_alignment", ...), for experiments.
+    one more signal: a SupportEncoder, or the name of ours ("auto", "default", "small" or "none": what each
+    means is told by ``pagerag.models.support_named``); ``ablate`` removes components ("support_scoring",
+    "minimal_selection") or feature groups ("query_alignment", ...), for experiments.
 
     >>> result = Promoter().promote("Where was the composer of Interstellar born?", [
     ...     {"title": "Interstellar", "text": "Hans Zimmer composed the score of Interstellar."},
@@ -111,7 +114,7 @@ class Promoter:
                 raise InputError(f"cannot ablate {name!r}; one of: {', '.join(known)}")
         self._weights = weights
         self._strategy = strategy
-        self._strategies: dict[tuple[Mode, str | None], Strategy] = {}
+        self._strategies: dict[tuple[Mode, str | None, bool], Strategy] = {}
         if isinstance(strategy, str) and strategy not in STRATEGIES:
             raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
 
@@ -127,8 +130,8 @@ class Promoter:
         groups = [name for name in self.ablate if name in ABLATIONS]
         return chosen.ablate(*groups) if groups else chosen
 
-    def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
-        """Return the strategy in force for ``mode``."""
+    def strategy(self, mode: Mode, name: str | Strategy | None = None, *, support: bool = True) -> Strategy:
+        """Return the strategy in force for ``mode``, for evidence with the support encoder or without it."""
         chosen = name if name is not None else self._strategy
         if chosen is not None and not isinstance(chosen, str):
             if not callable(getattr(chosen, "judge", None)):
@@ -137,13 +140,14 @@ class Promoter:
                     f"it must be one of: {', '.join(STRATEGIES)}, or have judge()"
                 )
             return chosen
-        key = (mode, chosen)
+        support = support and self.support is not None
+        key = (mode, chosen, support)
         if key not in self._strategies:
             # Two threads may both make it; they make the same.
-            self._strategies[key] = self._make_strategy(mode, chosen)
+            self._strategies[key] = self._make_strategy(mode, chosen, support)
         return self._strategies[key]
 
-    def _make_strategy(self, mode: Mode, chosen: str | None) -> Strategy:
+    def _make_strategy(self, mode: Mode, chosen: str | None, support: bool) -> Strategy:
         if chosen not in {None, *STRATEGIES}:
             raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
         minimal = "minimal_selection" not in self.ablate
@@ -151,7 +155,7 @@ class Promoter:
         # Scoring removed leaves bare connectivity, for which there is nothing to learn.
         model = None
         if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
-            if self.support is not None:
+            if support:
                 model = LearnedModel.shipped(mode, support=True)
             model = model or LearnedModel.shipped(mode)
             if model is None and chosen == "learned":
@@ -200,9 +204,10 @@ class Promoter:
         check_budget(k, mode, max_tokens)
         check_callable(count_tokens, "count_tokens")
         fill_by_score = check_flag(fill_by_score, "fill_by_score")
+        facts = check_relations(relations)
         if isinstance(candidates, Pool):
             vector = candidates.vector if vector is None else vector
-            relations = (*check_relations(candidates.relations), *check_relations(relations))
+            facts = (*check_relations(candidates.relations), *facts)
         given = as_candidates(candidates)
         order = canonical_order(given)
         pool = tuple(given[i] for i in order)
@@ -219,17 +224,24 @@ class Promoter:
         # Some builds of NumPy's matrix product raise the invalid flag for finite single-precision input;
         # what comes out is finite, as the tests check for any pool.
         with np.errstate(invalid="ignore"):
-            evidence = self.evidence(
-                question,
-                pool,
-                reads,
-                vector=vector,
-                relations=relations,
+            read = partial(
+                self.evidence,
+                pool=pool,
+                mode=reads,
+                relations=facts,
                 analyses=analyses,
-                weights=judge.weights,
                 statements=statements,
             )
-            judgement = judge.judge(evidence, budget.fits)
+            evidence = read(question, vector=vector, weights=judge.weights)
+            parts: list[Part] = []
+            if mode == "document" and k > 1 and (separate := separate_questions(question)):
+                # A part is judged without the whole question's vector, and without the support encoder, which
+                # takes ten times as long (documents/dev: 71 of 96 contexts complete without it, 72 with it).
+                apart = self.strategy(mode, strategy, support=False)
+                for one in separate:
+                    told = read(one.text, weights=apart.weights, support=False)
+                    parts.append(Part(one.thing or one.text, apart.judge(told, budget.fits)))
+            judgement, placed = with_parts(judge.judge(evidence, budget.fits), parts, budget.fits)
         judgement = _with_copies(judgement, statements)
         core = judgement.core
         worth = judgement.scores
@@ -237,7 +249,8 @@ class Promoter:
             worth = combined_worth(worth, probabilities(pool))
         # By worth, for those who read only the first; the core itself stays in the order of the argument.
         ranking = judgement.ranking or tuple(np.argsort(-judgement.scores, kind="stable").tolist())
-        best_first = sorted(core, key=ranking.index)
+        places = {unit: place for place, unit in enumerate(ranking)}
+        best_first = sorted(core, key=lambda unit: places.get(unit, len(places)))
 
         def after() -> Iterator[int]:
             if judgement.ranking and not fill_by_score:
@@ -258,6 +271,7 @@ class Promoter:
             context_places=tuple(order[i] for i in context),
             state=judgement.state,
             copies={order[unit]: order[first] for unit, first in statements.copies().items()},
+            parts={order[unit]: part for unit, part in placed.items()},
         )
 
     def evidence(
@@ -271,8 +285,12 @@ class Promoter:
         analyses: Sequence[Analysis | None] | None = None,
         weights: Weights | None = None,
         statements: Statements | None = None,
+        support: bool = True,
     ) -> Evidence:
-        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected."""
+        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected.
+
+        ``support`` says whether the support encoder, if there is one, judges the units as well.
+        """
         statements = statements or Statements(pool, analyses)
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
@@ -283,7 +301,7 @@ class Promoter:
         if reached:
             readings += self._analyses(pool, reached, analyses, mode)
             units += reached
-        signals = gather_signals(question, pool, vector, retrieved, units, self.support)
+        signals = gather_signals(question, pool, vector, retrieved, units, self.support if support else None)
         reading = read_pool(asked, pool, readings, units, facts, signals.retrieved)
         return Evidence(reading, signals, weights or self.weights(mode), mode)
 
@@ -374,7 +392,7 @@ def _support(choice: SupportEncoder | SupportChoice | None) -> SupportEncoder | 
     if not isinstance(choice, SupportEncoder):
         raise InputError(
             f"support is {choice!r}; "
-            "it must be auto, default, none, or an object with name, signals and support()"
+            f"it must be {', '.join(SUPPORT_CHOICES)}, or an object with name, signals and support()"
         )
     return choice
 

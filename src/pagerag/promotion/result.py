@@ -24,7 +24,8 @@ class Promotion:
     """A promoted pool.
 
     ``core`` is the minimal sufficient set in the order of the argument; ``context`` is the core, then fill,
-    never more than k; ``scores`` rank the whole pool, in pool order, in [0, 1].
+    never more than k; ``scores`` rank the whole pool, in pool order, in [0, 1]; ``parts`` says, for a
+    question that asks several things, which unit of the core stands for which of them.
 
     The graph and the paths are drawn from the evidence when they are first asked for, and kept.
     """
@@ -42,6 +43,8 @@ class Promotion:
     context_places: tuple[int, ...]
     # place of a copy → place of the unit that stands for it
     copies: Mapping[int, int] = field(default_factory=dict)
+    # place of a unit → the part of the question, of several, for which it is the best
+    parts: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def core(self) -> tuple[Candidate, ...]:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError
-from pagerag.promotion.admission import anchored
+from pagerag.promotion.admission import WIDTH
 from pagerag.promotion.candidates import as_vector
 from pagerag.protocols import SupportEncoder
 from pagerag.units import Candidate
 
 __all__ = [
     "Signals",
+    "anchored_scores",
     "canonical_order",
     "combined_worth",
     "gather_signals",
@@ -48,6 +49,21 @@ def retrieved_scores(candidates: Sequence[Candidate]) -> Floats:
             [0.0 if v is None else (v / 2 - low / 2) / (high / 2 - low / 2) for v in given], dtype=np.float32
         )
     return np.array([0.0 if v is None else (v - low) / gap for v in given], dtype=np.float32)
+
+
+def anchored_scores(candidates: Sequence[Candidate], retrieved: Floats) -> Floats:
+    """Return the scores that the ``WIDTH`` best would have if they were the whole pool; the others have 0.
+
+    So whatever stands behind them leaves them as they are, to the last bit. What ties with the last has its
+    score. ``retrieved`` are the scores over the whole pool.
+    """
+    if len(candidates) <= WIDTH:
+        return retrieved
+    best = np.argsort(-retrieved, kind="stable")[:WIDTH].tolist()
+    own = retrieved_scores([candidates[place] for place in best])
+    found = np.where(retrieved == retrieved[best[-1]], own[-1], np.float32(0.0))
+    found[best] = own
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +110,7 @@ def gather_signals(
             )
         support = np.zeros((len(pool), values.shape[1]), dtype=np.float32)
         support[list(units)] = values
-    return Signals(anchored(retrieved), retrieved, similarity, rows, support)
+    return Signals(anchored_scores(pool, retrieved), retrieved, similarity, rows, support)
 
 
 def probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:

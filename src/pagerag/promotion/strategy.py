@@ -36,6 +36,9 @@ class Judgement:
     decisions: tuple[Decision, ...] = ()
     ranking: tuple[int, ...] = ()
     """Candidates best first by what each adds to those before it; empty where the scores alone rank."""
+    enough: float = 0.6
+    some: float = 0.3
+    """The sufficiencies at which the state becomes enough, and ambiguous."""
 
 
 def state_of(sufficiency: float, enough: float, some: float) -> State:
@@ -49,7 +52,8 @@ class Strategy(Protocol):
     """Evidence in, judgement out. ``fits`` tells which sets of candidates keep within the budget.
 
     ``reads`` and ``weights`` say at which granularity and with which weights it wants the evidence; None
-    means as the caller asked.
+    means as the caller asked. Of a question that asks several things (``promotion.parts``) the pool is judged
+    once as a whole and once for each.
     """
 
     name: str
@@ -79,7 +83,8 @@ class FormulaStrategy:
         nodes = evidence.nodes_of(core)
         sufficiency = support_of(evidence.reading, evidence.links, nodes)
         w = evidence.weights
-        return Judgement(scores, core, sufficiency, state_of(sufficiency, w.enough, w.some), decisions)
+        state = state_of(sufficiency, w.enough, w.some)
+        return Judgement(scores, core, sufficiency, state, decisions, enough=w.enough, some=w.some)
 
     def _scores(self, evidence: Evidence) -> Floats:
         if not self.support_scoring:

@@ -276,15 +276,16 @@ def _path_line(path: SupportPath) -> str:
 def reasons(evidence: Evidence, unit: int, promotion: Promotion) -> list[str]:
     """Return the reasons that speak for a unit: question words, named entities, links into the core."""
     reading = evidence.reading
+    part = promotion.parts.get(promotion.order[unit])
+    reasons = [] if part is None else [f"the best of the pool for this part of the question: {_short(part)}"]
     nodes = evidence.nodes_of((unit,))
     if not nodes:
-        return ["outside the sentences that took part in the graph"]
+        return [*reasons, "outside the sentences that took part in the graph"]
     tokens = list(dict.fromkeys(reading.question.tokens))
     covered = np.asarray(reading.query_count[nodes].any(axis=0))
     words = [token for token, has in zip(tokens, covered.tolist(), strict=True) if has]
     asked = reading.entity[nodes].any(axis=0) & reading.asked
     entities = [reading.names[t] for t in np.nonzero(asked)[0].tolist()]
-    reasons = []
     if entities:
         reasons.append(f"names what the question asks about: {', '.join(entities[:4])}")
     if words:
@@ -340,6 +341,7 @@ def trace(promotion: Promotion) -> dict[str, Any]:
                 "score": round(float(scores[place]), 6),
                 "role": "core" if place in core else "fill" if place in context else "pool",
                 "number": context.get(place),
+                **({"part": promotion.parts[place]} if place in promotion.parts else {}),
             }
             for place, unit in enumerate(promotion.candidates)
         ],

@@ -6,12 +6,14 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from pagerag._remember import remember
 from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS
 
 MOST_PARTS = 4
 LONGEST = 500
 """Characters of a text that is split; a longer one is no question that somebody typed."""
 _YES_NO = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could"])
+_ASKING_WORDS = _YES_NO | QUESTION_WORDS
 _PAIRED = frozenset(["vs", "versus", "respectively"])
 _SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _WORD = re.compile(r"\w+")
@@ -30,10 +32,19 @@ _LINKS = frozenset(
     ["for", "of", "in", "from", "were", "was", "are", "is", "by", "on", "did", "do", "with", "to", "the"]
 )
 _ENDINGS = frozenset(
-    ["created", "added", "introduced", "released", "removed", "founded", "made", "counted", "called", "had"]
+    "created added introduced released removed founded made counted called had have has get gets need needs "
+    "take takes use uses cost costs give gives ship ships arrive arrived".split()
 )
 _MOST_WORDS = 6
 """Words of one thing of an enumeration."""
+_ASIDE = re.compile(r"\([^()]*+\)")
+_LEADS = re.compile(r"^(?:of|between|among|out of|from) ", re.IGNORECASE)
+_CHOICE = re.compile(r"\b(?:or|vs\.?|versus)\b", re.IGNORECASE)
+_CHOSEN = re.compile(r", ?(?:or )?| (?:or|vs\.?|versus) ", re.IGNORECASE)
+_JOINED = re.compile(r", ?(?:and )?| and ", re.IGNORECASE)
+_STOPS = re.compile(r"([:;?!]) | [-–—] |[?!.]$")
+_NAMED = re.compile(r"[^\W_]*[A-Z0-9_]|-")
+"""How a word begins that is a name, a version, an option or an identifier, not a common word."""
 
 
 class SubQuestion(NamedTuple):
@@ -81,6 +92,69 @@ def sub_questions(text: str) -> tuple[SubQuestion, ...]:
     if len(parts) < 2:
         parts = _versus(whole) or _enumerated(whole)
     return tuple(parts[:MOST_PARTS]) if len(parts) > 1 else (SubQuestion(text),)
+
+
+@remember(1 << 20)
+def separate_questions(text: str) -> tuple[SubQuestion, ...]:
+    """Return the questions whose evidence may stand in different places; none where a text asks one thing.
+
+    Besides ``sub_questions`` they are what the text asks of several things in a clause of their own: "which
+    is older, A or B?", "of A, B and C, which is first?", "A, B and C: which port?".
+    """
+    parts = sub_questions(text)
+    if len(parts) > 1 or len(text) > LONGEST:
+        return parts if len(parts) > 1 else ()
+    return tuple(_of_things(text))
+
+
+def _of_things(text: str) -> list[SubQuestion]:
+    """Return what is asked of each of several things that have a clause of their own."""
+    pieces = _STOPS.split(without_asides(text))
+    clauses, signs = [clause.strip() for clause in pieces[::2]], ["", *pieces[1::2]]
+    for place, clause in enumerate(clauses):
+        named = named_things(clause)
+        asked = [thing for thing in named if _first_word(thing) in _ASKING_WORDS]
+        things = [thing for thing in named if thing not in asked]
+        chosen = len(things) > 1 and offers_choice(clause)
+        # "salt and pepper" may be one thing, and so may what has commas alone, unless a colon opens a list
+        listed = len(things) > 2 and (" and " in clause or signs[place] == ":") and asked in ([], named[-1:])
+        if (chosen or listed) and len(things) <= MOST_PARTS and all(map(_is_thing, things)):
+            asked += [other for other in (*clauses[:place], *clauses[place + 1 :]) if other]
+            head = ": ".join(asked)
+            return [SubQuestion(f"{head}: {thing}?", thing) for thing in things] if head else []
+    return []
+
+
+def without_asides(text: str) -> str:
+    """Return a question on one line, without what stands in brackets."""
+    return " ".join(_ASIDE.sub(" ", text).split())
+
+
+def named_things(clause: str) -> list[str]:
+    """Return the things of "of A, B and C" or "A, B or C", each once; one where the clause names no more."""
+    split = _CHOSEN if offers_choice(clause) else _JOINED
+    found = (thing.strip(" \"'.") for thing in split.split(_LEADS.sub("", clause.strip())))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def offers_choice(text: str) -> bool:
+    """Tell whether a text names things to choose from: "A or B", "A vs B"."""
+    return _CHOICE.search(text) is not None
+
+
+def opens_list(text: str) -> bool:
+    """Tell whether a text begins as a list of things does: "of A, B and C"."""
+    return _LEADS.match(text) is not None
+
+
+def _first_word(text: str) -> str:
+    return text.partition(" ")[0].lower()
+
+
+def _is_thing(text: str) -> bool:
+    """Tell whether a text may name one thing: it has few words, and none of them asks."""
+    words = text.lower().split(" ")
+    return len(words) <= _MOST_WORDS and QUESTION_WORDS.isdisjoint(words)
 
 
 def _by_clause(text: str) -> list[SubQuestion]:
@@ -144,11 +218,13 @@ def _enumerated(text: str) -> list[SubQuestion]:
         return []
     first, last = pieces[0].split(" "), pieces[-1].split(" ")
     link = max((n for n, word in enumerate(first) if word.lower() in _LINKS), default=-1)
+    if link < 0:  # "who wrote DRD, ...": a name at the end is the thing
+        link = max((n for n, word in enumerate(first) if not _NAMED.match(word)), default=-1)
     if link < 0 or link == len(first) - 1:
         return []
     end = next((n for n, word in enumerate(last) if word.lower() in _ENDINGS and n), len(last))
     things = [" ".join(first[link + 1 :]), *pieces[1:-1], " ".join(last[:end])]
-    if any(len(thing.split(" ")) > _MOST_WORDS for thing in things):
+    if not all(map(_is_thing, things)):
         return []
     head, tail = " ".join(first[: link + 1]), " ".join(last[end:])
     return [SubQuestion(" ".join(filter(None, (head, thing, tail))) + "?", thing) for thing in things]
