@@ -57,7 +57,7 @@ class Result:
     @property
     def statement(self) -> str:
         """The answer as a person should hear it: with its doubt, and with its citations' numbers."""
-        marks = "".join(f"[{citation.number}]" for citation in self.citations)
+        marks = "".join(f"[{number}]" for number in sorted({citation.number for citation in self.citations}))
         quoted = marks and not any(f"[{c.number}]" in self.text for c in self.citations)
         said = f"{self.text} {marks}" if quoted else self.text
         if self.state == "insufficient":
@@ -78,7 +78,10 @@ class Result:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The phrases of the question that the evidence does not speak of; none where it is enough."""
+        """The phrases of the question that the evidence does not speak of.
+
+        Where it is enough, only numbers, versions, ordinals and names: other words may be paraphrased.
+        """
         return self.verdict.missing
 
     @property
@@ -99,7 +102,9 @@ class Result:
     @property
     def evidence_paths(self) -> tuple[SupportPath, ...]:
         """The kept paths of two units and more, the one with the strongest weakest unit first."""
-        scores = {u.id: float(s) for u, s in zip(self.promotion.pool, self.promotion.scores, strict=True)}
+        from pagerag.explain.reasons import scores_of
+
+        scores = scores_of(self.promotion)
         kept = [p for p in self.promotion.paths if p.verdict == "kept" and len({u.id for u in p.units}) > 1]
         kept.sort(key=lambda path: (-min(scores[unit.id] for unit in path.units), len(path.units), path.rank))
         by_units = {frozenset(unit.id for unit in path.units): path for path in reversed(kept)}

@@ -164,7 +164,7 @@ def test_a_question_without_words_misses_nothing_and_says_so(question):
     assert told.words == "The question names nothing to look for."
 
 
-def test_an_answer_with_enough_evidence_misses_nothing(promotion):
+def test_an_answer_with_enough_evidence_misses_no_name(promotion):
     told = verdict(promotion, Answer("Frankfurt", (), 0.75, reader="r"))
     assert (told.missing == ()) == (promotion.state == "enough")
     assert "0.75" in told.words
@@ -211,3 +211,73 @@ def test_a_cited_passage_outside_the_core_is_counted():
     number, unit = next((n, u) for n, u in enumerate(promotion.context, 1) if u not in promotion.core)
     cited = evidence_places(promotion, Answer("x", (Citation(number, unit.id),), reader="r"))
     assert len(cited) == len(promotion.core) + 1
+
+
+PHASES = [
+    Candidate("a", "Nicholas Nethercote wrote the 2.X line of Helgrind in 2003.", title="Authors"),
+    Candidate("p", "In the first phase there were 1,200 ambassadors, six of them German.", title="Phases"),
+    Candidate("m", "man-db is the manual pager suite of the United Kingdom.", title="Manuals"),
+]
+
+
+def judged(question: str, answer: Answer | None = None):
+    """The verdict on all of PHASES, as if it were enough."""
+    found = promote(question, PHASES, k=3, mode="document")
+    whole = replace(found, state="enough", core_places=(0, 1, 2))
+    return verdict(whole, answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("How many ambassadors were there in the second phase?", ("second",)),
+        ("How many ambassadors were there in the 3rd phase?", ("3rd",)),
+        ("Who wrote the 4.X versions of Helgrind?", ("4.X",)),
+        ("Who wrote Helgrind in 2004?", ("2004",)),
+        ("Who wrote the manual of Memcheck and Helgrind?", ("Memcheck",)),
+        ("Who is the mother of Anna Kowalska?", ("Anna Kowalska",)),
+        ("Is man-db 9.9.9 out?", ("9.9.9",)),
+        ("Who wrote the 2.X versions of Helgrind?", ()),
+        ("Who authored Helgrind?", ()),  # other words may be paraphrased
+        ("Who were the 1200 ambassadors of phase 1?", ()),
+        ("How many of the ambassadors came from Germany?", ()),
+        ("How many of the 6 ambassadors were in the UK?", ()),
+        ("How many requests per second are there?", ()),
+        ("Which came first, Helgrind or man-db?", ()),
+        ("Wie viele Botschafter gab es in der Probezeit?", ()),  # every noun has a capital
+    ],
+)
+def test_a_number_or_name_that_nothing_says_is_told_beside_an_answer(question, missing):
+    told = judged(question, Answer("x", (), 0.79, reader="r"))
+    assert told.missing == missing
+    assert told.tone == ("unsure" if missing else "good")
+    assert (told.label == "enough evidence") == (not missing)
+    assert set(told.covered).isdisjoint(missing)
+    if missing:
+        says = f"3 passages speak for the answer, but nothing there says “{missing[0]}”; confidence 0.79."
+        assert told.words == says
+
+
+def test_without_an_answer_the_same_is_told():
+    told = judged("How many ambassadors were there in the second phase?")
+    assert (told.tone, told.missing) == ("unsure", ("second",))
+    assert told.words == "3 passages speak for an answer, but nothing there says “second”."
+
+
+@pytest.mark.parametrize(
+    ("question", "covered", "missing"),
+    [
+        ("pagerag", (), ("pagerag",)),
+        ("man-db 9.9.9", ("man-db",), ("9.9.9",)),
+        ("man-db-tools", (), ("man-db-tools",)),
+        ("Who maintains Helgrind 9.9.9?", ("Helgrind",), ("who maintains", "9.9.9")),
+        ("2", (), ("2",)),
+        ("Helgrind 2.x", ("Helgrind 2.x",), ()),
+        ("manuals", ("manuals",), ()),
+        ("1200 ambassador", ("1200 ambassador",), ()),
+    ],
+)
+def test_found_is_the_word_itself_or_an_inflection(question, covered, missing):
+    found = promote(question, PHASES, k=3, mode="document")
+    told = coverage(replace(found, core_places=(0, 1, 2)))
+    assert (told.covered, told.missing) == (covered, missing)

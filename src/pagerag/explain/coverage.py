@@ -11,8 +11,8 @@ import numpy as np
 from pagerag.promotion import Promotion
 from pagerag.text import read_question
 from pagerag.text.lexicon import ANSWER_WORDS, STOP_WORDS
-from pagerag.text.terms import terms, terms_of
-from pagerag.text.tokens import all_words
+from pagerag.text.tokens import all_words, fold
+from pagerag.text.wording import PlainText, is_identifier
 from pagerag.units import Answer, Candidate
 
 _WH = frozenset("who whom whose what which when where why how".split())
@@ -29,17 +29,31 @@ _JOINING = frozenset("of the a an s in on at for with to by from".split())
 _GAP = 2  # joining words in a row inside a phrase: "serving of the lasagna"
 _MOST_WORDS = 7
 _LONGEST = 60_000  # characters of a unit that are looked at, as readers do
-_WORD = re.compile(r"[^\W_]+")
+_LONGEST_QUESTION = 4_000  # as promotion does
+# A version, a number or a name with signs inside is one word: 9.9.9, 1,000, man-db, foo_bar, 10.16+, C++.
+_WORD = re.compile(r"[^\W_]+(?:(?:[._-]|(?<=\d),(?=\d))[^\W_]+)*(?:[+#]+(?!\w))?")
+_FEW, _ORDINALS = (
+    frozenset(["first", "second"]),
+    frozenset("third fourth fifth sixth seventh eighth ninth tenth".split()),
+)
+_BEFORE_ORDINAL = frozenset("the this that its his her their our my your s".split())
+# Other languages write every noun, or none, with a capital: there capitals do not tell names.
+_ENGLISH = _WH | frozenset("the of is are were did does do has have".split())
 _KIND = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _FLAG = {"date": 2, "number": 4}  # bits of an analysis: holds a year, holds a number
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Phrases of the question, in its order: those the evidence speaks of, and those it does not."""
+    """Phrases of the question, in its order: those the evidence speaks of, and those it does not.
+
+    ``unsaid`` are the numbers, versions, ordinals and names among its words that the evidence has in no form:
+    they can hardly be paraphrased, so that an answer without them may answer another question.
+    """
 
     covered: tuple[str, ...]
     missing: tuple[str, ...]
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -60,8 +74,9 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
     that asks several things when the evidence holds nothing of its kind.
     """
     units = evidence_places(promotion, answer)
-    question = promotion.question
-    words = _words(question, _has(promotion, units))
+    question = promotion.question[:_LONGEST_QUESTION]
+    text = PlainText(" ".join(_all_text(promotion.candidates[place]) for place in units))
+    words = _words(question, text)
     asked = _asked(words)
     silent = answer is not None and not answer.text
     lacking: list[tuple[int, int]] = []
@@ -86,21 +101,86 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
     covered = _runs(words, question, True, outside, {})
     # a word that the question has twice is told once
     told, lacks = (dict.fromkeys(_text(words, question, run) for run in runs) for runs in (covered, missing))
-    return Coverage(tuple(told), tuple(lacks))
+    sources = " ".join(promotion.candidates[place].source or "" for place in units)
+    return Coverage(tuple(told), tuple(lacks), _unsaid(question, words, asked, text, PlainText(sources)))
 
 
-def _words(question: str, has: Collection[str]) -> list[_Word]:
+def _unsaid(
+    question: str,
+    words: Sequence[_Word],
+    asked: Sequence[tuple[int, int]],
+    text: PlainText,
+    sources: PlainText,
+) -> tuple[str, ...]:
+    """Return the numbers, versions, ordinals and names of the question that the evidence has in no form.
+
+    A name of several words is there with its last one ("Obama") or most of them; what is asked for ("which
+    French city") need not be said.
+    """
+    inside = {place for first, last in asked for place in range(first, last + 1)}
+    capitals = _tells_names(question, words)
+    names = [span for name in read_question(question).surfaces if (span := _span(question, words, name))]
+    found: dict[tuple[int, int], None] = {}
+    for place, word in enumerate(words):
+        if not word.telling and word.folded not in _FEW:
+            continue
+        there = text.may_have(word.folded) or sources.may_have(word.folded)
+        if _has_digit(word.folded) or _is_ordinal(question, words, place):
+            if not there:
+                found[place, place] = None
+        elif capitals and place and place not in inside and question[word.start].isupper():
+            first, last = next((span for span in names if span[0] <= place <= span[1]), (place, place))
+            parts = [one.folded for one in words[max(first, 1) : last + 1] if one.telling]
+            said = [text.may_have(part) or sources.may_have(part) for part in parts]
+            if not said[-1] and 2 * sum(said) <= len(said) and len("".join(parts)) > 1:  # "starts with J"
+                found[max(first, 1), last] = None
+    return tuple(dict.fromkeys(_text(words, question, run) for run in found))
+
+
+def _has_digit(word: str) -> bool:
+    return any(sign.isdigit() for sign in word)
+
+
+def _span(question: str, words: Sequence[_Word], name: str) -> tuple[int, int] | None:
+    """Return the first and the last word of a name in the question."""
+    start = question.find(name)
+    inside = [place for place, word in enumerate(words) if start <= word.start < start + len(name)]
+    return (inside[0], inside[-1]) if start >= 0 and inside else None
+
+
+def _tells_names(question: str, words: Sequence[_Word]) -> bool:
+    """Return whether capitals tell names: in English, where not every word has one."""
+    lower = any(question[word.start].islower() for word in words[1:])
+    return lower and any(word.folded in _ENGLISH for word in words)
+
+
+def _is_ordinal(question: str, words: Sequence[_Word], place: int) -> bool:
+    """Return whether a word counts things ("the second phase"), and not time or precedence."""
+    word = words[place].folded
+    if word in _ORDINALS:
+        return True
+    if word not in _FEW or read_question(question).form == "comparison":
+        return False
+    return place > 0 and words[place - 1].folded in _BEFORE_ORDINAL  # not "per second", "born first"
+
+
+def _words(question: str, text: PlainText) -> list[_Word]:
     """Return the question's words; those of a name are there when all of them are: half a name is none."""
     words = []
     for found in _WORD.finditer(question):
         pieces = all_words(found[0])  # several in scripts that write no spaces
-        folded = " ".join(pieces)
-        there = 2 * sum(piece in has for piece in pieces) > len(pieces)
+        if is_identifier(found[0]):
+            folded, there = fold(found[0]), text.has_literally(found[0])
+        else:
+            folded = " ".join(pieces)
+            there = 2 * sum(map(text.has, pieces)) > len(pieces)
         if pieces:
             words.append(_Word(found.start(), found.end(), folded, folded not in _LIGHT, there))
     for name in read_question(question).surfaces:
         start = question.find(name)
         inside = [word for word in words if start <= word.start < start + len(name)] if start >= 0 else []
+        # A number beside a name is told on its own: “Helgrind” is there where “Helgrind 4.0” is not.
+        inside = [word for word in inside if not _has_digit(word.folded)]
         if any(word.telling and not word.there for word in inside):
             for word in inside:
                 word.there = False
@@ -110,11 +190,13 @@ def _words(question: str, has: Collection[str]) -> list[_Word]:
 def covered_words(promotion: Promotion, nodes: list[int]) -> set[str]:
     """Return the question's words that these sentences have, inflected forms included."""
     reading = promotion.evidence.reading
-    tokens = list(dict.fromkeys(reading.question.tokens))
-    if not nodes:
-        return set()
-    has = np.logical_or.reduce(reading.query_stem[nodes], axis=0).tolist()
-    return {token for token, there in zip(tokens, has, strict=True) if there}
+    units = reading.unit.tolist()
+    parts = {reading.candidates[units[node]].title or "": None for node in nodes}
+    for node in nodes:
+        start, end = reading.spans[node]
+        parts[reading.candidates[units[node]].text[start:end]] = None
+    said = PlainText(" ".join(parts))
+    return {token for token in reading.question.tokens if said.has(token)}
 
 
 def listed(phrases: Sequence[str], joiner: str = "and", most: int = 3) -> str:
@@ -138,14 +220,6 @@ def nodes_of(promotion: Promotion, places: Collection[int]) -> list[int]:
     """Return the sentences of the graph that stand in the units at these places of the pool."""
     inner = {place: i for i, place in enumerate(promotion.order)}
     return promotion.evidence.nodes_of({inner[place] for place in places})
-
-
-def _has(promotion: Promotion, places: Sequence[int]) -> set[str]:
-    """Return the words of the question that the units' texts, titles or sections have."""
-    found = covered_words(promotion, nodes_of(promotion, places))
-    said = {term for place in places for term in terms(_all_text(promotion.candidates[place]))}
-    tokens = read_question(promotion.question).tokens
-    return found | {token for token in tokens if not said.isdisjoint(terms_of([token]))}
 
 
 def _all_text(unit: Candidate) -> str:

@@ -15,8 +15,8 @@ class Verdict:
     """What a person should take from a result.
 
     ``tone`` is good, unsure or bad and never contradicts ``label``. ``words`` is one line; ``covered`` and
-    ``missing`` are the phrases of the question that the evidence speaks of and those it does not. Nothing is
-    missing from an answer whose evidence is enough.
+    ``missing`` are the phrases of the question that the evidence speaks of and those it does not. Where the
+    evidence is enough, words may be paraphrased: missing are only numbers, versions, ordinals and names.
     """
 
     tone: str
@@ -36,8 +36,12 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
     state, count = promotion.state, len(evidence_places(promotion, answer))
     silent = answer is not None and not answer.text
     if state == "enough" and not silent:
-        these = "1 passage supports" if count == 1 else f"{count} passages together support"
         what = "an answer" if answer is None else "the answer"
+        if found.unsaid:
+            these = "1 passage speaks" if count == 1 else f"{count} passages speak"
+            words = f"{these} for {what}, but nothing there says {listed(found.unsaid, 'or')}{_sure(answer)}."
+            return Verdict("unsure", "not every detail found", words, found.covered, found.unsaid)
+        these = "1 passage supports" if count == 1 else f"{count} passages together support"
         return Verdict("good", "enough evidence", f"{these} {what}{_sure(answer)}.", found.covered, ())
     told = _told(found, answered=answer is not None and not silent)
     if state == "enough":

@@ -106,7 +106,7 @@ const pagerag = (() => {
     const answer = view.answer;
     if (!answer || !answer.text) return null;
     const parts = [];
-    const numbers = [...new Set(answer.citations.map((c) => c.number))];
+    const numbers = [...new Set(answer.citations.map((c) => c.number))].sort((a, b) => a - b);
     let rest = answer.text, seen = new Set();
     for (const match of answer.text.matchAll(/\[(\d+)\]/g)) {
       const number = Number(match[1]);
