@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pagerag.batch import open_hands
 from pagerag.ingest import IngestSettings, SourceFile, index_paths
 from pagerag.store import SqliteCorpus, open_store
 from pagerag.testing import FakeEncoder
@@ -108,6 +109,74 @@ def test_a_bad_record_fails_its_file_and_says_where(good: Path, store: SqliteCor
     report = index_paths([good], store, IngestSettings(bad_records="skip"))
     assert (report.failed, len(report.bad_records)) == ([], 1)
     assert "line 2" in report.bad_records[0]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 1024])
+def test_a_broken_file_of_records_is_taken_back_whole(good: Path, store: SqliteCorpus, batch: int) -> None:
+    lines = [json.dumps({"id": n, "text": f"Record {n} is fine."}) for n in range(5)]
+    (good / "a.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
+    settings = IngestSettings(batch_units=batch)
+    report = index_paths([good], store, settings)
+    one_failed(report)
+    assert (report.units, report.documents, len(store)) == (1, 1, 1)
+    assert (store.stats().files, store.stats().documents) == (1, 1)
+    (good / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert index_paths([good], store, settings).units == 5
+
+
+@pytest.mark.parametrize("batch", [1, 1024])
+def test_the_listed_version_of_a_file_of_records_stays_when_a_new_one_is_broken(
+    good: Path, store: SqliteCorpus, batch: int
+) -> None:
+    def write(said: str, *more: str) -> None:
+        lines = [json.dumps({"id": n, "text": f"Record {n} is {said}."}) for n in range(4)]
+        (good / "r.jsonl").write_text("\n".join([*lines, *more]), encoding="utf-8")
+
+    settings = IngestSettings(batch_units=batch)
+    write("old")
+    index_paths([good], store, settings)
+    before = sorted((unit.id, unit.text) for unit in store.units())
+    write("new", json.dumps({"id": 9, "text": "One more."}), "{broken")
+    report = index_paths([good], store, settings)
+    assert "line 6" in report.failed[0][1]
+    assert report.units == 0
+    assert sorted((unit.id, unit.text) for unit in store.units()) == before
+    write("new")
+    assert index_paths([good], store, settings).units == 4
+
+
+def test_leftovers_of_a_run_that_was_cut_short_go_with_a_broken_file(good: Path, store: SqliteCorpus) -> None:
+    (good / "r.jsonl").write_text(json.dumps({"id": 1, "text": "Record 1 is fine."}), encoding="utf-8")
+    index_paths([good], store)
+    store.forget([str(good / "r.jsonl")])  # as after a kill between units and ledger
+    with (good / "r.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n{broken")
+    index_paths([good], store)
+    assert [unit.text for unit in store.units()] == [GOOD]
+
+
+def test_what_is_made_elsewhere_is_taken_back_too(good: Path, store: SqliteCorpus) -> None:
+    lines = [json.dumps({"id": n, "text": f"Record {n} is fine."}) for n in range(200)]
+    (good / "a.jsonl").write_text("\n".join([*lines, "{broken"]), encoding="utf-8")
+    with open_hands("local", 2) as hands:
+        report = index_paths([good], store, IngestSettings(batch_units=7), hands=hands)
+    one_failed(report)
+    assert (report.units, len(store)) == (1, 1)
+
+
+def test_a_copy_of_a_broken_file_is_no_duplicate_of_it(
+    good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (good / "a.txt").write_text("Beta is said twice.", encoding="utf-8")
+    (good / "b.txt").write_text("Beta is said twice.", encoding="utf-8")
+    stamp = SourceFile.stamp
+    times = iter(range(9))
+    monkeypatch.setattr(
+        SourceFile, "stamp", lambda file: (next(times), 0) if file.path.name == "a.txt" else stamp(file)
+    )
+    report = index_paths([good], store, IngestSettings(isolated=False))
+    assert "changed while it was being read" in report.failed[0][1]
+    assert (report.indexed, report.duplicates) == (2, 0)
 
 
 @pytest.mark.parametrize("when", ["before it is hashed", "before it is read", "while it is read"])

@@ -45,12 +45,13 @@ def test_index_and_stats(docs: Path, capsys: pytest.CaptureFixture[str]) -> None
     code, out, err = run(capsys, "index", str(docs), "--store", "s", "-v")
     assert code == 0
     assert out.startswith("2 indexed · 2 units")
-    assert f"indexed {docs / 'a.txt'} (1 units)" in err
+    assert "s: 2 files, 2 documents, 2 units" in out
+    assert f"indexed {docs / 'a.txt'} (1 unit)" in err
     code, out, _ = run(capsys, "index", str(docs), "--store", "s")
     assert (code, out.split(" · ")[0]) == (0, "2 unchanged")
     code, out, _ = run(capsys, "stats", "--store", "s", "--files")
     assert code == 0
-    assert f"{docs / 'a.txt'}  1 units" in out
+    assert f"{docs / 'a.txt'}  1 unit" in out
     code, body = run_json(capsys, "stats", "--store", "s", "--files")
     assert (code, body["units"], body["documents"], len(body["ledger"])) == (0, 2, 2, 2)
     assert body["by_type"] == {".txt": 2}
@@ -75,6 +76,39 @@ def test_an_empty_folder_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str
     code, _, err = run(capsys, "index", "empty", "--store", "s")
     assert code == 1
     assert "there is nothing to index in empty" in err
+
+
+def test_one_of_each_is_told_in_the_singular(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "index", str(docs / "a.txt"), "--store", "one")
+    assert "1 indexed · 1 unit in" in out
+    assert "one: 1 file, 1 document, 1 unit\n" in out
+
+
+def test_well_known_names_need_no_suffix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("README", "news", "Makefile", "AUTHORS"):
+        (folder / name).write_text(f"{name} is a file of the project.", encoding="utf-8")
+    assert main(["index", str(folder), "--store", "project-store", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["indexed"], [Path(name).name for name in report["unsupported"]]) == (3, ["Makefile"])
+    assert main(["index", str(folder), "--store", "project-store"]) == 0
+    assert "left out: 1 no suffix (not a known format; a text is read whatever" in capsys.readouterr().err
+    assert main(["index", str(folder / "Makefile"), "--store", "project-store"]) == 0
+
+
+def test_only_an_empty_pdf_needs_ocr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    (tmp_path / "empty.md").touch()
+    (tmp_path / "empty.rst").touch()
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.write(tmp_path / "scan.pdf")
+    names = [str(tmp_path / name) for name in ("empty.md", "empty.rst", "scan.pdf")]
+    main(["index", *names, "--store", "empty-store", "-v"])
+    said = [line for line in capsys.readouterr().err.splitlines() if "holds no text" in line]
+    assert len(said) == 6  # as news, and in the summary
+    assert {("OCR" in line) == ("scan.pdf" in line) for line in said} == {True}
 
 
 def test_options(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:

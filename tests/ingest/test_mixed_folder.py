@@ -121,4 +121,5 @@ def test_what_was_left_out_is_one_line(
     assert main(["index", str(mixed), "--store", "s"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
     assert len(lines) == 1
-    assert "31 .png, 1 .mp4 (not a known format); 1 links that lead outside" in lines[0]
+    assert "31 .png, 1 .mp4 (not a known format; a text is read" in lines[0]
+    assert "1 link to the outside (--follow-links reads such)" in lines[0]

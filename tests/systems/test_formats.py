@@ -301,6 +301,26 @@ def test_wrong_files_are_named_with_place_and_remedy(name: str, tmp_path: Path) 
     assert file in str(raised.value)
 
 
+def test_reading_goes_on_after_a_broken_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    good = '{"question": "q?", "candidates": ["a text"]}'
+    path.write_text("\n".join([good, "{", "", good, '{"question": "cut']))
+    pools = read_pools(path)
+    assert next(pools)[1].line == 1
+    with pytest.raises(FormatError, match=r"line 2: not JSON.*correct the line or remove it"):
+        next(pools)
+    assert next(pools)[1].line == 4
+    with pytest.raises(FormatError, match=r"line 5: .*cut off"):
+        next(pools)
+    assert next(pools, None) is None
+
+
+def test_a_broken_first_line_is_not_called_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"question": "q\n{}\n')
+    with pytest.raises(FormatError, match="line 1: not JSON"):
+        read_pools(tmp_path / "x.jsonl")
+
+
 def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b'{"question": "caf\xe9"}')
     with pytest.raises(FormatError, match="UTF-8"):

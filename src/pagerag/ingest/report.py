@@ -31,6 +31,11 @@ class Event:
 Listener = Callable[[Event], None]
 
 
+def empty_message(path: str) -> str:
+    """Return what is said of a file without text, with the remedy for a PDF, which is often a scan."""
+    return "holds no text (a scan needs OCR first)" if path.lower().endswith(".pdf") else "holds no text"
+
+
 @dataclass(slots=True)
 class Stopwatch:
     """Seconds by stage."""

@@ -4,7 +4,8 @@ The order of writes is what makes this safe. A batch's units are committed and s
 entered in the ledger after that, and only then is a file reported as indexed. A run that dies in between
 leaves units of files that the ledger does not know: the next run reads those files again, finds the
 documents already there by their digests, and goes on with the first that is not. A file that changed keeps
-its old units until the new ones replace them in one commit.
+its old units until the new ones replace them in one commit. A file that turns out to be broken is taken back:
+what the batch holds of it is dropped, and what earlier batches have stored is deleted.
 
 With ``hands`` documents are cut, read and encoded in chunks elsewhere, and their units come back in the order
 of the documents: this process alone reads files and writes the store, so that the store is the same, and its
@@ -26,7 +27,7 @@ from pagerag.ingest.documents import BadRecord, Document, IngestSettings, Source
 from pagerag.ingest.formats import Format
 from pagerag.ingest.isolation import FileReader
 from pagerag.ingest.reading import Asked, UnitMaker, encoded, read_chunk
-from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch
+from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch, empty_message
 from pagerag.ingest.scan import Found, scan
 from pagerag.protocols import Corpus
 from pagerag.store import FileRecord, StoredDocument, Unit
@@ -72,6 +73,9 @@ class _Taken:
     digest: str
     size: int
     kept: set[str] = field(default_factory=set)
+    made: dict[str, StoredDocument | None] = field(default_factory=dict)  # by this run; what was there before
+    owned: list[str] = field(default_factory=list)  # digests that it was entered as the original of
+    broken: bool = False
     documents: int = 0
     count: int = 0
     original: str | None = None
@@ -218,9 +222,34 @@ class _Run:
 
         ``ahead`` are the next files, which can be read meanwhile.
         """
+        if not known.whole and file.name in self.ledger:
+            self._check(file, known)
         before = file.stamp()
         taken = _Taken(file, self._digest(file), before[0])
-        for document in self._read(file, known, ahead):
+        try:
+            self._read_into(taken, self._read(file, known, ahead))
+            if not file.stamp() == before == self.reader.stamps.pop(file.name, before):
+                raise file.bad("changed while it was being read; run it again")
+        except (FormatError, MissingExtraError):
+            self._take_back(taken)
+            raise
+        self._submit(taken)
+
+    def _check(self, file: SourceFile, known: Format) -> None:
+        """Read a streamed file to its end, keeping nothing; raise what is wrong with it.
+
+        Its batches would replace records of the version that is stored, which could not be brought back.
+        """
+        with self.watch.stage("read"):
+            for _ in self.reader.read(file, known):
+                pass
+        # The process has read ahead of this; a second request would come behind that and lose it.
+        self.reader.close()
+
+    def _read_into(self, taken: _Taken, documents: Iterable[Document]) -> None:
+        """Have the documents of a file made into units, except those that are there already."""
+        file = taken.file
+        for document in documents:
             source = file.name if document.record is None else f"{file.name}#{document.record}"
             own = document.digest(self.fingerprint)
             if document.record is None and document.text:
@@ -228,6 +257,7 @@ class _Run:
                 if taken.original is not None and taken.original != source:
                     continue
                 self.owners[own] = source
+                taken.owned.append(own)
                 taken.original = None
             taken.documents += 1
             taken.kept.add(source)
@@ -237,9 +267,28 @@ class _Run:
                 continue
             self._ask(taken, (document, source, file.name, own))
             self._progress(document.at)
-        if not file.stamp() == before == self.reader.stamps.pop(file.name, before):
-            raise file.bad("changed while it was being read; run it again")
-        self._submit(taken)
+
+    def _take_back(self, taken: _Taken) -> None:
+        """Remove what a broken file has put into the batch and the store; a version that is listed stays."""
+        taken.broken = True  # what is still being made elsewhere is dropped when it comes
+        name = taken.file.name
+        waiting = {unit.source for unit in self.units} & taken.made.keys()
+        self.units = [unit for unit in self.units if unit.source not in waiting]
+        for source in waiting:
+            before = taken.made[source]
+            if before is not None:
+                self.stored[source] = before
+        gone = {source for source, before in taken.made.items() if before is None}
+        if name not in self.ledger:
+            gone |= self.sources.get(name, set())  # of a run that was cut short
+        for source in sorted(gone):
+            written = self.stored.pop(source)
+            self.sources[name].discard(source)
+            if source in taken.made.keys() - waiting:
+                self.report.units -= written.units
+        self.stale += sorted(gone)
+        for digest in taken.owned:
+            self.owners.pop(digest, None)
 
     def _ask(self, taken: _Taken, asked: Asked) -> None:
         """Have a document made into units, here and now or elsewhere."""
@@ -282,6 +331,8 @@ class _Run:
 
     def _answered(self, taken: _Taken, asked: Asked, units: list[Unit]) -> None:
         _, source, path, own = asked
+        if taken.broken:
+            return
         if not units:
             taken.kept.discard(source)
             taken.documents -= 1
@@ -290,6 +341,7 @@ class _Run:
             self.begun = time.monotonic()  # workers that were slow to start make no batch late
         self.units += units
         taken.count += len(units)
+        taken.made.setdefault(source, self.stored.get(source))
         self.stored[source] = StoredDocument(own, path, len(units))
         self.sources.setdefault(path, set()).add(source)
         self._flush_if_due()
@@ -357,7 +409,7 @@ class _Run:
             self.tell(Event("duplicate", record.path, message=f"the same as {record.original}"))
         elif record.status == "empty":
             self.report.empty.append(record.path)
-            self.tell(Event("empty", record.path, message="holds no text (a scan needs OCR first)"))
+            self.tell(Event("empty", record.path, message=empty_message(record.path)))
         else:
             self.report.indexed += 1
             self.tell(Event("indexed", record.path, record.units))

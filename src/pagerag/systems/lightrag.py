@@ -181,7 +181,7 @@ class PromotionHook:
     passed over. Scores of the selected core lie in [0.5, 1], those of what fills up to ``k`` below 0.5: with
     ``MIN_RERANK_SCORE=0.5`` LightRAG reads the core alone.
 
-    ``support`` names the support encoder: "auto", "default" or "none"; a promoter brings its own.
+    ``support`` names the support encoder (``models.support_named``); a promoter brings its own.
 
     ``calls`` counts its calls, ``last`` is the last Promotion, ``error`` what the last call raised; LightRAG
     hides errors, so ``check`` raises them again.

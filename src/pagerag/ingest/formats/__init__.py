@@ -1,4 +1,4 @@
-"""The file formats that can be read: one module each, chosen by the end of the file's name."""
+"""The file formats that can be read: one module each, chosen by the file's name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ class Format:
     """A kind of file.
 
     Formats that are read ``whole`` are bounded by the file's size; the others are streamed, and each
-    record is bounded.
+    record is bounded. ``names`` are those of files that are known without a suffix.
     """
 
     name: str
     suffixes: tuple[str, ...]
     whole: bool = True
+    names: tuple[str, ...] = ()
 
 
 def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on another)
@@ -70,8 +71,13 @@ def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on an
     return read
 
 
+_PROJECT_FILES = (
+    "README NEWS AUTHORS LICENSE LICENCE COPYING CHANGES CHANGELOG HISTORY INSTALL TODO CONTRIBUTING "
+    "MANIFEST NOTICE FAQ"
+).split()
+
 FORMATS = (
-    Format("text", (".txt", ".text", ".log")),
+    Format("text", (".txt", ".text", ".log"), names=tuple(_PROJECT_FILES)),
     Format("Markdown", (".md", ".markdown", ".mdown", ".mdx", ".qmd")),
     Format("reStructuredText", (".rst", ".rest")),
     Format("AsciiDoc", (".adoc", ".asciidoc", ".asc")),
@@ -91,11 +97,13 @@ FORMATS = (
 )
 
 BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
+_BY_NAME = {name.lower(): known for known in FORMATS for name in known.names}
 
 
 def format_of(file: SourceFile) -> Format | None:
     """Return the format of a file by its name; None when it has none that is known."""
-    return BY_SUFFIX.get(file.path.suffix.lower())
+    suffix = file.path.suffix.lower()
+    return BY_SUFFIX.get(suffix) if suffix else _BY_NAME.get(file.path.name.lower())
 
 
 def read_documents(file: SourceFile, settings: IngestSettings, known: Format | None = None) -> Reading:

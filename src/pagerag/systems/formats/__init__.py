@@ -133,7 +133,8 @@ def read_pools(
     """Return the pools of a file with their records; the file is checked here, read as the iterator moves.
 
     ``unit`` reads a benchmark's context as sentences instead of documents. ``fields`` gives our own format's
-    fields (``FIELDS``) the names that they have in the file.
+    fields (``FIELDS``) the names that they have in the file. After the FormatError of one record the iterator
+    goes on with the next where the file allows it, and ends where it does not.
     """
     file = Path(path)
     if fields:
@@ -166,8 +167,14 @@ def read_pools(
     beside.check(chosen.companions, chosen.name)
     for companion in chosen.companions:
         beside.path(companion)
-    records = chosen.records(file, layout, beside, unit or chosen.unit)
-    return ((chosen.pool(record), record) for record in records)
+
+    def pooled(record: Record) -> tuple[Pool, Record]:
+        if isinstance(record.raw, FormatError):
+            raise record.raw
+        return chosen.pool(record), record
+
+    # Unlike a generator, map() goes on with the next record after one that raised.
+    return map(pooled, chosen.records(file, layout, beside, unit or chosen.unit))
 
 
 def write_promoted(

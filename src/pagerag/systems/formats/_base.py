@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, records
+from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, entries
 from pagerag.units import Mode, Pool
 
 
@@ -96,7 +96,7 @@ class JsonFormat(PoolFormat):
     def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
         """Return the records of the file, one in memory at a time wherever the layout allows."""
         number = 0
-        for line, raw in records(path, layout):
+        for line, raw in entries(path, layout):
             whole = raw if layout == "object" else None
             for part in [raw] if whole is None else self.split(whole, path):
                 yield Record(path, self.name, layout, number, line, part, beside, unit, whole)

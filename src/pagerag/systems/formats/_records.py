@@ -227,6 +227,7 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
             head = file.readline()
             if not head:
                 raise FormatError("the file is empty", file=path)
+        last = not any(line.strip() for line in file)
     start = head.lstrip()
     if start.startswith("["):
         return "array", next(_array(path))[1]
@@ -236,7 +237,7 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
         return "lines", json.loads(head)
     except (ValueError, RecursionError) as wrong:
         if not isinstance(wrong, json.JSONDecodeError) or {".jsonl", ".ndjson"} & set(path.suffixes):
-            raise _not_json(wrong, head, path, 1) from None
+            raise _not_json(wrong, head, path, 1, last=last) from None
     return "object", read_json(path)
 
 
@@ -246,11 +247,16 @@ def json_records(path: Path) -> Iterator[tuple[int, Any]]:
         start = file.read(1)
         while start.isspace():
             start = file.read(1)
-    return _array(path) if start == "[" else _lines(path)
+    return _array(path) if start == "[" else _usable(_lines(path))
 
 
 def records(path: Path, layout: Layout) -> Iterator[tuple[int | None, Any]]:
     """Yield (line, raw record) of a JSON file, one in memory at a time for lines and arrays."""
+    return _usable(entries(path, layout))
+
+
+def entries(path: Path, layout: Layout) -> Iterator[tuple[int | None, Any]]:
+    """Yield ``records``, with the FormatError in place of a line that is no JSON: others stand behind it."""
     if layout == "lines":
         return _lines(path)
     if layout == "array":
@@ -258,16 +264,34 @@ def records(path: Path, layout: Layout) -> Iterator[tuple[int | None, Any]]:
     return iter([(1, read_json(path))])
 
 
+_Line = TypeVar("_Line", int, int | None)
+
+
+def _usable(found: Iterator[tuple[_Line, Any]]) -> Iterator[tuple[_Line, Any]]:
+    """Yield the same, and raise the first FormatError among the values."""
+    for line, value in found:
+        if isinstance(value, FormatError):
+            raise value
+        yield line, value
+
+
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+    broken: tuple[ValueError | RecursionError, str, int] | None = None
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
+            if broken is not None:
+                yield broken[2], _not_json(broken[0], broken[1], path, broken[2], last=False)
+                broken = None
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as wrong:
-                raise _not_json(wrong, line, path, number) from None
+                broken = (wrong, line, number)  # told when it is known whether it is the last
+                continue
             yield number, value
+    if broken is not None:
+        yield broken[2], _not_json(broken[0], broken[1], path, broken[2])
 
 
 def _array(path: Path) -> Iterator[tuple[int, Any]]:
@@ -308,14 +332,20 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
                 raise FormatError(_CUT, file=path, line=line)
 
 
-def _not_json(wrong: ValueError | RecursionError, content: str, path: Path, line: int) -> FormatError:
+def _not_json(
+    wrong: ValueError | RecursionError, content: str, path: Path, line: int, *, last: bool = True
+) -> FormatError:
+    """Return the error of a text that is no JSON; only the ``last`` of a file can have been cut off."""
     if isinstance(wrong, RecursionError):
         return FormatError("the JSON is nested too deeply to be read", file=path, line=line)
     if not isinstance(wrong, json.JSONDecodeError):
         return FormatError("the JSON holds a number that is too long to be read", file=path, line=line)
     # What is cut off fails at its end, or inside a string that never closes.
     cut = not content[wrong.pos :].strip() or wrong.msg.startswith("Unterminated string")
-    return FormatError(_CUT if cut else f"not JSON: {wrong.msg} (column {wrong.colno})", file=path, line=line)
+    if last and cut:
+        return FormatError(_CUT, file=path, line=line)
+    remedy = "" if last else "; correct the line or remove it"
+    return FormatError(f"not JSON: {wrong.msg} (column {wrong.colno}){remedy}", file=path, line=line)
 
 
 @contextmanager
