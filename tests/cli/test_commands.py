@@ -10,7 +10,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from pagerag import Answer, Candidate, Citation, Pool, Result, promote
 from pagerag.cli import main
+from pagerag.cli._show import show_result
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 POOLS = [
@@ -100,7 +102,7 @@ def test_the_prompt_has_words_of_its_own(ask, monkeypatch):
 @pytest.mark.integration
 def test_ask_names_a_file_of_questions_that_it_cannot_use(ask, tmp_path, monkeypatch):
     (tmp_path / "empty.txt").write_text("\n")
-    for name, said in (("empty.txt", "holds no question"), ("none.txt", "cannot be read")):
+    for name, said in (("empty.txt", "holds no question"), ("none.txt", "there is no file none.txt")):
         code, _, err = ask("ask", "--file", name)
         assert code == 1
         assert said in err
@@ -180,6 +182,29 @@ def test_promote_names_the_pools_it_cannot_use(tmp_path, capsys):
     assert code in {1, 3}
     assert "pools.jsonl" in err
     assert len(out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("bad", ['{"question": "q?", "candi', '{"question": 7, "candidates": []}'])
+def test_promote_goes_on_after_a_record_that_cannot_be_read(bad, tmp_path, capsys):
+    file = tmp_path / "halfbad.jsonl"
+    file.write_text("\n".join([json.dumps(POOLS[0]), bad, json.dumps(POOLS[0])]))
+    assert main(["promote", str(file), "--json"]) == 3
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert "halfbad.jsonl, line 2" in err
+    assert "cut off" not in err
+    assert "1 of 3 pools could not be promoted" in err
+    assert main(["promote", str(file), "--out", str(tmp_path / "out.jsonl")]) == 1
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_promote_tells_a_file_that_was_cut_off(tmp_path, capsys):
+    file = tmp_path / "cut.jsonl"
+    file.write_text(json.dumps(POOLS[0]) + '\n{"question": "q?", "candi')
+    assert main(["promote", str(file), "--json"]) == 3
+    assert (
+        "cut.jsonl, line 2: the JSON ends too early; the file was probably cut off" in capsys.readouterr().err
+    )
 
 
 def test_promote_keeps_the_line_of_an_empty_pool(tmp_path, capsys):
@@ -282,6 +307,30 @@ def test_ask_prints_places_that_an_editor_opens(tmp_path, monkeypatch, capsys):
     assert cited["place"].endswith("leave.md:7 › Parental leave")
     assert HANDBOOK[cited["start"] : cited["end"]] == "Parental leave lasts **twelve** weeks."
     assert all(unit["place"].startswith(unit["path"]) for unit in told["context"])
+
+
+def test_each_cited_place_is_shown_once_and_in_order(capsys):
+    units = tuple(
+        Candidate(name, text, title=name)
+        for name, text in (
+            ("Ports", "The tool runs on Linux and Solaris. It is fast."),
+            ("Age", "It is from 2002."),
+        )
+    )
+    cited = (
+        Citation(2, "Age", 11, 15, "2002"),
+        Citation(1, "Ports", 27, 34, "Solaris"),
+        Citation(1, "Ports", 17, 22, "Linux"),
+        Citation(2, "Age", 11, 15, "2002"),
+    )
+    question = "Since when does the tool run on Linux and Solaris?"
+    answer = Answer("2002; Solaris; Linux", cited, 0.9, reader="r")
+    found = promote(question, units, k=2, mode="document")
+    result = Result(question, answer, units, found, Pool(question, units))
+    assert result.statement.endswith("2002; Solaris; Linux [1][2]")
+    show_result(result)
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  [")]
+    assert shown == ["[1] Ports", "[2] Age"]
 
 
 def test_a_place_elsewhere_keeps_its_whole_path(tmp_path, monkeypatch):

@@ -45,10 +45,16 @@ def test_help_has_examples(capsys, command):
         (["ask", "q"], 1, "there is no store at pagerag-store; make one with: pagerag index"),
         (["ask", ""], 1, "question is empty"),
         (["ask", "q", "--file", "x"], 1, "not both"),
-        (["ask", "--file", "absent.txt"], 1, "absent.txt cannot be read"),
+        (["ask", "--file", "absent.txt"], 1, "there is no file absent.txt"),
+        (["ask", "--file", "full"], 1, "full is a folder; name a file with one question a line"),
+        (["ask", "--file", "latin.txt"], 1, "latin.txt: byte 3 is not UTF-8; convert it"),
         (["ask", "q", "--set", "promote.k"], 1, "NAME=VALUE"),
         (["ask", "q", "--set", "promot.k=3"], 1, "did you mean promote.k"),
-        (["ask", "q", "-k", "0"], 1, "promote.k must be at least 1"),
+        (["ask", "q", "-k", "0"], 2, "-k: must be a whole number of at least 1, not '0'"),
+        (["ask", "q", "-k", "abc"], 2, "-k: must be a whole number of at least 1, not 'abc'"),
+        (["ask", "q", "--pool", "-3"], 2, "--pool: must be a whole number of at least 1"),
+        (["ask", "q", "--set", "promote.k=0"], 1, "promote.k must be at least 1"),
+        (["promote", "pools.jsonl", "-k", "0"], 2, "-k: must be a whole number of at least 1"),
         (["ask", "q", "--config", "absent.toml"], 1, "no settings file absent.toml"),
         (["ask", "q", "--units", "all"], 2, "choose from"),
         (["explain"], 2, "question"),
@@ -76,6 +82,7 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
     (tmp_path / "pools.jsonl").write_text('{"question": "q?", "candidates": [{"id": "a", "text": "t"}]}\n')
     (tmp_path / "broken.jsonl").write_text('{"question": "q?", "candi\n')
     (tmp_path / "other.jsonl").write_text('{"foo": 1}\n')
+    (tmp_path / "latin.txt").write_bytes("café?".encode("latin-1"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "precious.txt").write_text("mine")
     got, _, err = run(capsys, *words)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pagerag.cli.console import note
 from pagerag.errors import InputError, MissingExtraError, SettingsError, StoreError
 from pagerag.settings import Settings
+from pagerag.units import SUPPORT_CHOICES
 
 if TYPE_CHECKING:
     from pagerag.pipeline import PageRAG
@@ -31,6 +32,17 @@ _FLAGS = {
     "pool": "retrieve.pool",
     "adaptive": "retrieve.adaptive",
 }
+
+
+def positive(text: str) -> int:
+    """Return the whole number of at least 1 that an option was given; anything else is wrong usage."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return number
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -78,8 +90,9 @@ def add_promotion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
     parser.add_argument(
         "--support",
-        choices=("auto", "default", "none"),
-        help="our support encoder as one more signal (default: auto, where pagerag-models is installed)",
+        choices=SUPPORT_CHOICES,
+        help="our support encoder as one more signal: small; auto (the default), where pagerag-models is "
+        "installed; default, with the larger network of pagerag-reader beside it",
     )
 
 
@@ -96,8 +109,8 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--units", choices=("auto", "core", "context"), help="what the reader sees of the promotion"
     )
-    parser.add_argument("-k", type=int, metavar="N", help="units the reader may see (default: 5)")
-    parser.add_argument("--pool", type=int, metavar="N", help="units in the pool (default: 20)")
+    parser.add_argument("-k", type=positive, metavar="N", help="units the reader may see (default: 5)")
+    parser.add_argument("--pool", type=positive, metavar="N", help="units in the pool (default: 20)")
     add_promotion(parser)
     parser.add_argument(
         "--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval"

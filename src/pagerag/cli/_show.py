@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pagerag.cli.console import link, paint
+from pagerag.cli.console import how_many, link, paint
 from pagerag.pipeline import Result
 from pagerag.places import Place
 from pagerag.text import split_sentences
+from pagerag.units import Citation
 
 if TYPE_CHECKING:
     from pagerag.promotion.trace import SupportPath
 
 STATE_COLOURS = {"enough": "green", "ambiguous": "yellow", "insufficient": "red"}
+_TONE_COLOURS = {"good": "green", "unsure": "yellow", "bad": "red"}
 
 
 def width() -> int:
@@ -30,18 +32,19 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
 
     ``verbose`` adds timings.
     """
-    colour = STATE_COLOURS[result.state]
+    told = result.verdict
+    colour = _TONE_COLOURS[told.tone]
     quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
-    print(paint(result.verdict.words, colour))
+    print(paint(told.words, colour))
     if result.citations and not result.text:
         print(paint("\nnearest passages", "bold"))
     elif result.citations and not verbose:
         print()
-    for citation in result.citations:
+    for citation, said in _by_place(result):
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
-        _wrapped(_around(unit.text, citation.start, citation.end), "      ")
+        _wrapped(said, "      ")
         place = result.place(citation)
         shown = paint(str(_from_here(place)), "dim")
         print(f"      {link(shown, place.path, place.line) if place.path else shown}")
@@ -101,7 +104,11 @@ def show_pool(result: Result) -> None:
     core = {unit.id for unit in promotion.core}
     context = {unit.id for unit in promotion.context}
     ranked = sorted(zip(promotion.pool, promotion.scores, strict=True), key=lambda pair: -float(pair[1]))
-    print(paint(f"\npool: {len(result.pool)} units retrieved, {len(promotion.pool)} weighed", "bold"))
+    print(
+        paint(
+            f"\npool: {how_many(len(result.pool), 'unit')} retrieved, {len(promotion.pool)} weighed", "bold"
+        )
+    )
     for unit, score in ranked[:12]:
         kind = "core" if unit.id in core else "fill" if unit.id in context else "    "
         colour = {"core": "green", "fill": "yellow"}.get(kind, "dim")
@@ -135,6 +142,15 @@ def _around(text: str, start: int | None, end: int | None) -> str:
         return textwrap.shorten(text, 240, placeholder="…")
     spans = [span for span in split_sentences(text) if span[0] < end and span[1] > start]
     return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
+
+
+def _by_place(result: Result) -> list[tuple[Citation, str]]:
+    """Return the citations by number and place with their sentences; two in one sentence are shown once."""
+    found: dict[tuple[int, str], Citation] = {}
+    for citation in sorted(result.citations, key=lambda one: (one.number, one.start or 0)):
+        unit = result.units[citation.number - 1]
+        found.setdefault((citation.number, _around(unit.text, citation.start, citation.end)), citation)
+    return [(citation, said) for (_, said), citation in found.items()]
 
 
 def _from_here(place: Place) -> Place:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from pagerag.cli._options import add_json, add_pipeline, open_pipeline
+from pagerag.cli._options import add_json, add_pipeline, open_pipeline, positive
 from pagerag.cli.console import (
     FAILED,
     OK,
     PARTIAL,
     erase_line,
     error,
+    how_many,
     note,
     paint,
     print_json,
@@ -46,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_pipeline(parser)
     parser.add_argument("-f", "--file", metavar="FILE", help="questions, one a line; - reads stdin")
     parser.add_argument(
-        "--workers", type=int, default=4, metavar="N", help="questions of --file at once (default: 4)"
+        "--workers", type=positive, default=4, metavar="N", help="questions of --file at once (default: 4)"
     )
     parser.add_argument(
         "--trace", action="store_true", help="with --json: every step of retrieval and promotion"
@@ -180,22 +181,28 @@ def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> 
             print_json_line(told)
         elif isinstance(result, Result):
             print(f"{paint(result.question, 'bold')}\n  {result.statement}")
-            if result.state != "enough" or not result.text:
-                print(paint(f"  {result.verdict.words}", "dim"))
+            if (judged := result.verdict).tone != "good":
+                print(paint(f"  {judged.words}", "dim"))
     if failed:
-        error(f"{failed} of {len(questions)} questions failed")
+        error(f"{failed} of {how_many(len(questions), 'question')} failed")
     return OK if not failed else FAILED if failed == len(questions) else PARTIAL
 
 
 def _questions(name: str) -> list[str]:
-    if name == "-":
-        lines = sys.stdin.read().splitlines()
-    else:
-        try:
-            lines = Path(name).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as problem:
-            raise InputError(f"the questions file {name} cannot be read: {problem}") from problem
-    found = [line.strip() for line in lines if line.strip()]
+    shown = "stdin" if name == "-" else name
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"there is no file {name}") from None
+    except IsADirectoryError:
+        raise InputError(f"{name} is a folder; name a file with one question a line") from None
+    except UnicodeDecodeError as wrong:
+        raise InputError(
+            f"{shown}: byte {wrong.start} is not UTF-8; convert it, for example with iconv"
+        ) from None
+    except OSError as problem:
+        raise InputError(f"{name} cannot be read ({problem.strerror}); check its permissions") from problem
+    found = [line.strip() for line in text.splitlines() if line.strip()]
     if not found:
-        raise InputError(f"{name} holds no question; write one a line")
+        raise InputError(f"{shown} holds no question; write one a line")
     return found

@@ -184,6 +184,11 @@ def note(message: str) -> None:
     print(paint(message, "dim", stream=sys.stderr), file=sys.stderr)
 
 
+def how_many(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is one: "1 file", "1,200 units"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     """Print ``value`` on stdout as JSON; text in any language stays readable."""
     print(json.dumps(value, ensure_ascii=False, indent=2, default=str))

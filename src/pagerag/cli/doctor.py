@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag.cli._options import add_json, add_settings, settings_of
-from pagerag.cli.console import FAILED, OK, paint, print_json
+from pagerag.cli.console import FAILED, OK, how_many, paint, print_json
 from pagerag.errors import MissingExtraError, PageRAGError
 from pagerag.settings import Settings, shown
 from pagerag.units import Candidate
@@ -258,7 +258,10 @@ def _store(args: argparse.Namespace, settings: Settings) -> Finding:
         remedy = "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
         return Finding("store", place, "broken", f"it is damaged: {'; '.join(damage[:3])}", remedy)
     return Finding(
-        "store", place, "ok", f"{held.units:,} units of {held.documents:,} documents, encoder {held.encoder}"
+        "store",
+        place,
+        "ok",
+        f"{how_many(held.units, 'unit')} of {how_many(held.documents, 'document')}, encoder {held.encoder}",
     )
 
 

@@ -8,11 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 from pagerag.cli._options import add_json, add_settings, add_store, need_app, settings_of
-from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, note, paint, print_json
+from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, how_many, note, paint, print_json
 from pagerag.cli.engines import add_engine, asked_hands
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
-from pagerag.ingest.report import Listener
+from pagerag.ingest.report import Listener, empty_message
 from pagerag.protocols import Corpus
 from pagerag.settings import Settings
 from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
@@ -31,6 +31,7 @@ exit codes: 0 all files are in the store; 3 some failed, each is named; 1 nothin
 
 _DEFAULT = IngestSettings()
 _SHOWN = 10
+_UNKNOWN = "not a known format; a text is read whatever its suffix when it is named on the command line"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -154,15 +155,18 @@ def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     counts = [
         (report.indexed, "indexed"),
         (report.unchanged, "unchanged"),
-        (report.duplicates, "duplicates"),
+        (report.duplicates, "duplicate" if report.duplicates == 1 else "duplicates"),
         (len(report.empty), "without text"),
         (len(report.removed), "removed"),
     ]
     said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no files"
-    print(f"{paint(said, 'bold')} · {report.units:,} units in {report.seconds:.1f} s ({rate:,.0f}/s)")
-    held = f"{stats.files:,} files, {stats.documents:,} documents, {stats.units:,} units"
+    units = how_many(report.units, "unit")
+    print(f"{paint(said, 'bold')} · {units} in {report.seconds:.1f} s ({rate:,.0f}/s)")
+    holds = ((stats.files, "file"), (stats.documents, "document"), (stats.units, "unit"))
+    held = ", ".join(how_many(*one) for one in holds)
     print(f"{stats.location}: {held if kept else 'no store was made'}")
-    _list("holds no text (a scan needs OCR first)", report.empty)
+    for said in sorted(set(map(empty_message, report.empty))):
+        _list(said, [name for name in report.empty if empty_message(name) == said])
     _list("gone, still in the store; --prune removes", report.vanished)
     if report.unsupported or report.outside:
         note(f"left out: {_left_out(report)}")
@@ -178,9 +182,9 @@ def _left_out(report: IngestReport) -> str:
     kinds = Counter(Path(name).suffix.lower() or "no suffix" for name in report.unsupported)
     parts = [f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN)]
     rest = sum(kinds.values()) - sum(count for _, count in kinds.most_common(_SHOWN))
-    said = f"{', '.join(parts)}{f', {rest:,} others' if rest else ''} (not a known format)" if kinds else ""
+    said = f"{', '.join(parts)}{f', {rest:,} others' if rest else ''} ({_UNKNOWN})" if kinds else ""
     if report.outside:
-        links = f"{len(report.outside):,} links that lead outside (--follow-links reads them)"
+        links = f"{how_many(len(report.outside), 'link')} to the outside (--follow-links reads such)"
         said = f"{said}; {links}" if said else links
     return said
 
@@ -200,7 +204,7 @@ def _listener(progress: Progress, *, verbose: bool) -> Listener:
         if event.kind == "progress":
             progress.update(event.units, event.done / event.total if event.total else 1.0)
         elif verbose:
-            detail = f" ({event.units:,} units)" if event.units else ""
+            detail = f" ({how_many(event.units, 'unit')})" if event.units else ""
             message = f": {event.message}" if event.message else ""
             progress.line(f"{event.kind} {event.path}{detail}{message}")
 

@@ -17,12 +17,23 @@ from typing import Any, cast
 
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
-from pagerag.cli._options import add_promotion, add_settings, check_folder_of, settings_of
+from pagerag.cli._options import add_promotion, add_settings, check_folder_of, positive, settings_of
 from pagerag.cli._show import STATE_COLOURS
-from pagerag.cli.console import FAILED, OK, PARTIAL, error, note, paint, print_json, print_json_line, progress
+from pagerag.cli.console import (
+    FAILED,
+    OK,
+    PARTIAL,
+    error,
+    how_many,
+    note,
+    paint,
+    print_json,
+    print_json_line,
+    progress,
+)
 from pagerag.cli.engines import add_engine, asked_hands
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
-from pagerag.errors import InputError
+from pagerag.errors import FormatError, InputError
 from pagerag.pipeline import promoter_of
 from pagerag.settings import Settings
 from pagerag.systems.formats import FIELDS, FORMATS, Record, detect, read_pools, unit_of, write_promoted
@@ -61,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", metavar="NAME", help="the file's format (default: detected)")
     parser.add_argument("--formats", action="store_true", help="list the formats and leave")
-    parser.add_argument("-k", type=int, metavar="N", help="units to keep (default: 5)")
+    parser.add_argument("-k", type=positive, metavar="N", help="units to keep (default: 5)")
     parser.add_argument(
         "--core", action="store_true", help="keep the minimal core, not the context filled to k"
     )
@@ -111,7 +122,7 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
     if args.out:
         check_folder_of(args.out)
         write_promoted(args.out, work.kept(), trace=args.with_trace)
-        note(f"wrote {work.done} promoted pools to {args.out}")
+        note(f"wrote {how_many(work.done, 'promoted pool')} to {args.out}")
     elif args.json:
         for pool, _, promotion in work:
             result = _empty(pool, work.k) if promotion is None else promotion.result or {}
@@ -119,12 +130,15 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
     else:
         for pool, _, promotion in work:
             _show(pool, promotion, explain=args.explain)
+    whole = how_many(work.failed + work.done, "pool")
     if work.empty:
-        note(f"{work.empty} of {work.failed + work.done} pools are empty: their records are kept as they are")
+        are = "is" if work.empty == 1 else "are"
+        note(f"{work.empty} of {whole} {are} empty: such records are kept as they are")
     if work.blank:
-        note(f"{work.blank} candidates have no text and were left out")
+        have = "has" if work.blank == 1 else "have"
+        note(f"{how_many(work.blank, 'candidate')} {have} no text; left out")
     if work.failed:
-        error(f"{work.failed} of {work.failed + work.done} pools could not be promoted")
+        error(f"{work.failed} of {whole} could not be promoted")
     return OK if not work.failed else PARTIAL if work.done else FAILED
 
 
@@ -199,7 +213,21 @@ class _Work:
         fields = dict(_pair(assignment, "--field", "candidates=retrieved") for assignment in args.field)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
-        return read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
+        pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
+        return pools if args.out else self._readable(pools)  # what is written is whole or not at all
+
+    def _readable(self, pools: Iterator[tuple[Pool, Record]]) -> Iterator[tuple[Pool, Record]]:
+        """Yield the pools that can be read; the others are named and counted."""
+        while True:
+            try:
+                item = next(pools, None)
+            except FormatError as problem:
+                self.failed += 1
+                error(str(problem))
+                continue
+            if item is None:
+                return
+            yield item
 
     def kept(self) -> Iterator[tuple[Record, Any]]:
         """Return each record with what is to be written of it."""

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from pagerag.cli._options import add_json, add_settings, add_store, settings_of
-from pagerag.cli.console import OK, paint, print_json
+from pagerag.cli.console import OK, how_many, paint, print_json
 from pagerag.store import StoreStats, open_store
 
 HELP = "What a store holds: files, documents, units, its encoder, its size, how it is searched."
@@ -41,16 +41,16 @@ def run(args: argparse.Namespace) -> int:
     for label, value in _rows(stats):
         print(f"{paint(label.ljust(width), 'dim')}  {value}")
     for item in files:
-        detail = f"{item.units:,} units" if item.status == "indexed" else item.status
+        detail = how_many(item.units, "unit") if item.status == "indexed" else item.status
         print(f"  {item.path}  {paint(detail, 'dim')}")
     return OK
 
 
 def _rows(stats: StoreStats) -> list[tuple[str, str]]:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in stats.by_type.items())
-    duplicates = f", {stats.duplicates:,} of them duplicates" if stats.duplicates else ""
+    duplicates = f", {how_many(stats.duplicates, 'duplicate')} among them" if stats.duplicates else ""
     size = f"{stats.size_bytes / 2**20:,.1f} MB" if stats.size_bytes is not None else "unknown"
-    waiting = f"; {stats.unindexed:,} units not yet in the indexes" if stats.unindexed else ""
+    waiting = f"; {how_many(stats.unindexed, 'unit')} not yet in the indexes" if stats.unindexed else ""
     stale = "" if stats.analysis_current else " (of another version: index again to renew it)"
     return [
         ("store", stats.location),
