@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pagerag._sqlite import write_ahead
+from pagerag._write_ahead import write_ahead
 
 _WAIT = 60.0  # seconds to wait for another process that is writing
 

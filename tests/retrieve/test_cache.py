@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pagerag._cache_file import CacheFile
-from pagerag._sqlite import write_ahead
+from pagerag._write_ahead import write_ahead
 from pagerag.errors import InputError, StoreError
 from pagerag.retrieve import CachedEncoder, cache_folder, encoder
 

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=("sentence", "paragraph", "document"),
         required=True,
-        help="which mode to fit; sentence and paragraph share one learned model",
+        help="which mode to fit; paragraph and document share one learned model",
     )
     parser.add_argument("--what", choices=("weights", "learned", "all"), default="all", help="what to fit")
     parser.add_argument("--encoder", default="minilm", help="the retriever whose pools are fitted on")
