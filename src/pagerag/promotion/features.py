@@ -19,6 +19,7 @@ from pagerag.promotion.evidence import Evidence
 from pagerag.promotion.graph import ADJACENT
 from pagerag.promotion.sentence_arrays import STRIDE
 from pagerag.promotion.whole_units import WHOLE, rarity
+from pagerag.promotion.word_vectors import NEAR
 
 __all__ = [
     "ABLATED_FEATURES",
@@ -54,7 +55,7 @@ FEATURES: tuple[str, ...] = (
     # paths
     "path1", "path2", "path3", "path_best", "path_rank",
     # the unit as a whole
-    *WHOLE, "sim", "same_title", "ret_gap",
+    *WHOLE, "sim", "same_title", "ret_gap", *NEAR,
     # the question and the pool
     "q_bridge", "q_compare", "q_yesno", "q_entities", "q_tokens", "q_titles", "q_asks", "q_nested",
     "pool_size", "pool_titled", "pool_documents", "pool_best", "pool_unknown", "pool_sim",
@@ -190,6 +191,7 @@ def _of_units(evidence: Evidence) -> Floats:
     # how far above or below the best of the others
     best = np.where(retrieved >= ranked[0], ranked[1] if len(ranked) > 1 else 0.0, ranked[0])
     rows[len(WHOLE) + 2] = retrieved - best
+    rows[len(WHOLE) + 3 :] = r.near.T
     return rows
 
 

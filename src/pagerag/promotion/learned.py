@@ -61,6 +61,7 @@ _TOLD = (
     "w_rare", "w_rare_best", "w_bm25", "w_run", "w_pairs", "w_stem", "sim", "answer_kind", "titled",
     "asked_share", "cues", "path_best", "ret",
 )  # fmt: skip
+_LIKE = ("near_cover", "meaning")
 _SIGNALS = 2  # a support encoder's signals of each unit that the verdict reads: support and bearing
 
 SUFFICIENCY: tuple[str, ...] = (
@@ -68,6 +69,7 @@ SUFFICIENCY: tuple[str, ...] = (
     "doc1", "doc2", "doc3", "core_docs", "linked", "named", "cover_core", "cover_top", "cover_pool",
     *(f"core_{name}" for name in _TOLD), *(f"best_{name}" for name in _TOLD),
     *(f"support{n}" for n in range(1, _TOP + 1)), "bearing1", "bearing2", *OF_QUESTION, "complete",
+    *(f"core_{name}" for name in _LIKE), *(f"best_{name}" for name in _LIKE),
 )  # fmt: skip
 """What the verdict on sufficiency is read from."""
 
@@ -147,7 +149,7 @@ class LearnedModel:
             raise WeightsError(
                 f"{path} is not a learned model ({broken}); run pagerag tune again"
             ) from broken
-        if model.features not in (FEATURES, AGGREGATED):
+        if not set(model.features) <= {*FEATURES, *AGGREGATED}:
             raise WeightsError(
                 f"{path} was trained on other features than this version computes; run pagerag tune again"
             )
@@ -184,6 +186,11 @@ class LearnedStrategy:
         self.reads: Mode | None = "sentence" if mode == "sentence" else "document"
         self.weights: Weights | None = model.weights
         self.minimal_selection = minimal_selection
+        computed = FEATURES if self.reads == "sentence" else AGGREGATED
+        # A model may have been trained before the newest features were thought of.
+        self._read = (
+            None if model.features == computed else np.array(list(map(computed.index, model.features)))
+        )
         self._off = np.array(
             [
                 any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off)
@@ -231,6 +238,8 @@ class LearnedStrategy:
     def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
         """Return what the first round reads, and every row's probability."""
         table = unit_features(evidence)
+        if self._read is not None:
+            table = table.take(self._read, axis=1)
         if self._off.any():
             table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
         if self.model.signals:
@@ -288,6 +297,12 @@ def _columns(features: tuple[str, ...]) -> NDArray[np.intp]:
     return np.array([features.index(name if name in features else f"max_{name}") for name in _TOLD])
 
 
+@cache
+def _like(features: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return where the features of ``_LIKE`` stand, or nothing where the model has none."""
+    return np.array([features.index(name) for name in _LIKE if name in features], dtype=np.intp)
+
+
 def sufficiency_row(
     standing: Standing,
     table: Floats,
@@ -314,6 +329,8 @@ def sufficiency_row(
     documents = [*sorted(best_of.values(), reverse=True), 0.0, 0.0][:3]
     chosen, inside = list(core), set(core)
     told = table.take(_columns(features), axis=1)
+    # A model that does not know words that are alike reads no further than what it knows.
+    like = table.take(_like(features), axis=1)
     signals = [*table.T[len(features) :].tolist(), [], []]
     support = [*sorted(signals[0], reverse=True), *[0.0] * _TOP][:_TOP]
     bearing = [*sorted(signals[1], reverse=True), 0.0, 0.0][:2]
@@ -345,6 +362,8 @@ def sufficiency_row(
             np.array([*support, *bearing], dtype=np.float32),
             standing.asked,
             np.array([complete], dtype=np.float32),
+            most(like.take(chosen, axis=0), axis=0),
+            most(like, axis=0),
         ]
     )
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pagerag.promotion.names import Names, stated_by
 from pagerag.promotion.sentence_arrays import MAX_NODES, Documents, Rows, Sentences, Words, narrow
 from pagerag.promotion.whole_units import whole_units
+from pagerag.promotion.word_vectors import near_words
 from pagerag.text.analysis import Analysis
 from pagerag.text.codes import question_codes
 from pagerag.text.questions import Question
@@ -65,6 +66,7 @@ class Reading:
     overlap: Floats  # n x n: |Tok(s_i) ∩ Tok(s_j)|
     taking_part: Ints  # u: the candidates that take part
     whole: Floats  # u x measures of the whole unit, see whole_units.WHOLE
+    near: Floats  # u x measures of words like the question's, see word_vectors.NEAR
     held: Bools  # u x Q: the unit or its title has the question token
     title_held: Bools  # u x Q: its title has it
     relations_left_out: int = 0  # given with the pool, but beyond what is read
@@ -105,7 +107,8 @@ def read_pool(
     keep = narrow(sentences, analyses, documents, None if prior is None else prior.take(units))
     rows = Rows(candidates, analyses, units, sentences, keep)
     words = Words(rows, sentences, documents)
-    whole, held, title_held = whole_units(sentences, tuple(dict.fromkeys(asked.tokens)), len(units))
+    tokens = tuple(dict.fromkeys(asked.tokens))
+    whole, held, title_held = whole_units(sentences, tokens, len(units))
     stated = stated_by(candidates, relations)
     given = len(relations) + sum([len(unit.relations) for unit in candidates if unit.relations])
     named = Names(rows, documents, candidates, asked, stated)
@@ -142,6 +145,7 @@ def read_pool(
         overlap=words.overlap,
         taking_part=np.array(units, dtype=np.int64),
         whole=whole,
+        near=near_words(sentences, tokens, held),
         held=held,
         title_held=title_held,
         relations_left_out=given - len(stated),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pagerag._remember import remember
 from pagerag.promotion.sentence_arrays import Sentences
 
-__all__ = ["WHOLE", "rarity", "whole_units"]
+__all__ = ["WHOLE", "listed_words", "rarity", "whole_units"]
 
 Floats = NDArray[np.float32]
 
@@ -31,7 +31,8 @@ _RAREST = 12.0  # what a word that is in no list weighs: about ln(1 / 6e-6)
 
 
 @cache
-def _weights() -> dict[str, float]:
+def listed_words() -> dict[str, float]:
+    """Return the common words of the language, each with its rarity, in the order of their list."""
     source = Path(__file__).with_name("data") / "word-rarity.json"
     levels: dict[str, str] = json.loads(source.read_text(encoding="utf-8"))["words"]
     return {word: float(level) for level, words in levels.items() for word in words.split(" ")}
@@ -43,7 +44,7 @@ def rarity(tokens: tuple[str, ...]) -> tuple[Floats, Floats]:
 
     And each token's share of their sum. Kept, because a promotion asks for a question's words several times.
     """
-    known = _weights()
+    known = listed_words()
     rare = np.array([known.get(token, _RAREST) for token in tokens], dtype=np.float32)
     return rare, rare / max(float(rare.sum()), 1e-6)
 

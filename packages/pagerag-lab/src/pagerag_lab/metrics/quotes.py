@@ -15,7 +15,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ContextText", "Fact", "Quote", "abstains", "fact_found", "says_nothing"]
+__all__ = [
+    "ContextText",
+    "Fact",
+    "Quote",
+    "abstains",
+    "fact_found",
+    "in_order",
+    "plain_words",
+    "says_nothing",
+]
 
 NEAR_SHARE = (4, 5)
 LEAST_NEAR = 5
@@ -61,15 +70,16 @@ def fact_found(fact: Fact, context: Iterable[ContextText]) -> bool:
 def _quoted(passage: ContextText, quote: Quote, files: Sequence[str], readings: Sequence[Words]) -> bool:
     right_file = any(_same_file(passage.source, file) for file in files)
     for wanted in readings:
-        in_order = right_file or (len(wanted) >= LEAST_ANYWHERE and not quote.this_file_only)
+        whole = right_file or (len(wanted) >= LEAST_ANYWHERE and not quote.this_file_only)
         close_by = right_file and len(wanted) >= LEAST_NEAR
         for words in passage.readings:
-            if (in_order and _in_order(words, wanted)) or (close_by and _close_by(words, wanted)):
+            if (whole and in_order(words, wanted)) or (close_by and _close_by(words, wanted)):
                 return True
     return False
 
 
-def _in_order(words: Words, wanted: Words) -> bool:
+def in_order(words: Words, wanted: Words) -> bool:
+    """Tell whether the words have the wanted ones in a row."""
     size = len(wanted)
     return any(words[place : place + size] == wanted for place in range(len(words) - size + 1))
 
@@ -102,9 +112,14 @@ def _words(text: str) -> Words:
     return tuple(_WORD.findall(_JOINT.sub("", folded)))
 
 
+def plain_words(text: str) -> Words:
+    """Return the words of the text without markup."""
+    return _words(_without_markup(text))
+
+
 def _readings(text: str) -> list[Words]:
     """Return the words of the text as it stands and without markup; no reading twice, none empty."""
-    return [words for words in dict.fromkeys((_words(text), _words(_without_markup(text)))) if words]
+    return [words for words in dict.fromkeys((_words(text), plain_words(text))) if words]
 
 
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
