@@ -150,9 +150,11 @@ bench: $(VENV)/.dev ## speed and memory, each part against a yardstick of the sa
 	$(BIN)/python -m pagerag_lab.benchmarks.evaluate --data $(DATA)
 
 tune: $(VENV)/.dev ## the shipped weights and learned models again, from the train files under DATA
-	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --out src/pagerag/promotion/data
-	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --out src/pagerag/promotion/data
-	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out src/pagerag/promotion/data
+	$(BIN)/python -m pagerag_lab.tune.train_pools --data $(DATA) --out runs/pools
+	$(BIN)/pagerag tune --data $(DATA) --mode sentence --steps 250 --pools runs/pools --out runs/tuned
+	$(BIN)/pagerag tune --data $(DATA) --mode document --steps 60 --pools runs/pools --out runs/tuned
+	$(BIN)/pagerag tune --data $(DATA) --mode paragraph --what weights --steps 0 --out runs/tuned
+	cp runs/tuned/weights-*.json runs/tuned/learned-*.npz src/pagerag/promotion/data
 
 clean: ## remove what make created
 	rm -rf $(VENV) $(VENV)-hipporag $(VENV)-gfmrag $(VENV)-flashrag dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

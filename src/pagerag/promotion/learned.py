@@ -53,6 +53,7 @@ __all__ = [
 
 FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
+_SHARE = 2 / 3  # of a model that reads a support encoder, when one that reads none judges beside it
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
@@ -168,8 +169,51 @@ def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
     return LearnedModel.load(path) if path.is_file() else None
 
 
+class _Scorer:
+    """One model over the features; ``off`` names those that are neutralised."""
+
+    def __init__(self, model: LearnedModel, computed: tuple[str, ...], off: frozenset[str]) -> None:
+        self.model = model
+        # A model may have been trained before the newest features were thought of.
+        same = model.features == computed
+        self._read = None if same else np.array([computed.index(name) for name in model.features])
+        self._off = np.array(
+            [
+                any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off)
+                for name in model.features
+            ],
+            dtype=bool,
+        )
+
+    def table(self, features: Floats, evidence: Evidence, view: View) -> Floats:
+        """Return what the first round reads: the model's features, then a support encoder's signals."""
+        model = self.model
+        table = features if self._read is None else features.take(self._read, axis=1)
+        if self._off.any():
+            table = table.copy()
+            table[:, self._off] = model.neutral[: len(model.features)][self._off]
+        if not model.signals:
+            return table
+        extra = np.zeros((len(table), len(model.signals)), dtype=np.float32)
+        support = evidence.signals.support
+        if support is not None:  # another encoder may tell less than ours, or more
+            told = support[view.unit, : extra.shape[1]]
+            extra[:, : told.shape[1]] = told
+        return np.concatenate([table, extra], axis=1)
+
+    def log_odds(self, table: Floats, view: View) -> Floats:
+        """Return every row's log-odds by the two rounds."""
+        first = _sigmoid_all(self.model.first.log_odds(table))
+        both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
+        return self.model.second.log_odds(both)
+
+
 class LearnedStrategy:
-    """Judge by a learned model; ``off`` names features to be neutralised (ablations)."""
+    """Judge by a learned model; ``off`` names features to be neutralised (ablations).
+
+    A second model may judge ``beside`` it: one that reads no support encoder errs in other places than one
+    that does, and was fitted on more kinds of pools. A mean of their log-odds counts.
+    """
 
     name = "learned"
 
@@ -178,6 +222,7 @@ class LearnedStrategy:
         model: LearnedModel,
         mode: Mode,
         *,
+        beside: LearnedModel | None = None,
         off: frozenset[str] = frozenset(),
         minimal_selection: bool = True,
     ) -> None:
@@ -187,33 +232,30 @@ class LearnedStrategy:
         self.weights: Weights | None = model.weights
         self.minimal_selection = minimal_selection
         computed = FEATURES if self.reads == "sentence" else AGGREGATED
-        # A model may have been trained before the newest features were thought of.
-        self._read = (
-            None if model.features == computed else np.array(list(map(computed.index, model.features)))
-        )
-        self._off = np.array(
-            [
-                any(name.removeprefix("max_").removeprefix("mean_") == gone for gone in off)
-                for name in model.features
-            ],
-            dtype=bool,
-        )
+        self._scorers = [_Scorer(one, computed, off) for one in (model, beside) if one is not None]
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
         """Return each candidate's probability, the set worth most, and how likely the evidence suffices."""
         view = unit_view(evidence)
-        table, rows = self._scores(evidence, view)
-        asked = table[0, len(self.model.features) - len(OF_QUESTION) : len(self.model.features)]
+        features = unit_features(evidence)
+        asked = features[0, -len(OF_QUESTION) :]
+        tables = [scorer.table(features, evidence, view) for scorer in self._scorers]
+        rows = _sigmoid_all(
+            _mean([scorer.log_odds(table, view) for scorer, table in zip(self._scorers, tables, strict=True)])
+        )
         standing = Standing(view, rows, *cover_of(evidence), asked)
         usable = self._usable(evidence)
         ranked = rank_units(standing, self.model.next.log_odds, LARGEST, usable)
         core, expected = self._core(standing, [i for i in ranked if usable[i]], fits)
+        sufficiency = 0.0
         if core:
             complete = _complete(evidence.signals.support, view)
-            row = sufficiency_row(standing, table, self.model.features, ranked, core, expected, complete)
-            sufficiency = _sigmoid(float(self.model.sufficiency.log_odds(row[None, :])[0]))
-        else:
-            sufficiency = 0.0
+            told = []
+            for scorer, table in zip(self._scorers, tables, strict=True):
+                model = scorer.model
+                row = sufficiency_row(standing, table, model.features, ranked, core, expected, complete)
+                told.append(model.sufficiency.log_odds(row[None, :]))
+            sufficiency = _sigmoid(float(_mean(told)[0]))
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.overall
@@ -235,24 +277,6 @@ class LearnedStrategy:
             isolated = np.logical_and.reduceat(isolated, evidence.segments)
         return (~isolated).tolist()
 
-    def _scores(self, evidence: Evidence, view: View) -> tuple[Floats, Floats]:
-        """Return what the first round reads, and every row's probability."""
-        table = unit_features(evidence)
-        if self._read is not None:
-            table = table.take(self._read, axis=1)
-        if self._off.any():
-            table[:, self._off] = self.model.neutral[: len(self.model.features)][self._off]
-        if self.model.signals:
-            extra = np.zeros((len(table), len(self.model.signals)), dtype=np.float32)
-            support = evidence.signals.support
-            if support is not None:  # another encoder may tell less than ours, or more
-                told = support[view.unit, : extra.shape[1]]
-                extra[:, : told.shape[1]] = told
-            table = np.concatenate([table, extra], axis=1)
-        first = _sigmoid_all(self.model.first.log_odds(table))
-        both = np.concatenate([table.T, second_features(view, first).T]).T  # by columns, as the trees read it
-        return table, _sigmoid_all(self.model.second.log_odds(both))
-
     def _core(self, standing: Standing, ranked: Sequence[int], fits: Fits) -> tuple[tuple[int, ...], float]:
         """Return the set worth most of those made of the ranking's first units that fit; its expected F1."""
         p, unit = standing.p.tolist(), standing.view.unit.tolist()
@@ -270,7 +294,7 @@ class LearnedStrategy:
         if not self.minimal_selection:
             return tuple(chosen), max(expected)
         rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
-        size = best_size(self.model.size.log_odds(rows), expected)
+        size = best_size(_mean([scorer.model.size.log_odds(rows) for scorer in self._scorers]), expected)
         return tuple(chosen[:size]), expected[size - 1]
 
 
@@ -404,6 +428,14 @@ def order_of_argument(
         ordered.append(following)
         left.remove(following)
     return tuple(ordered)
+
+
+def _mean(values: Sequence[Floats]) -> Floats:
+    """Return the mean of what the models say, the first counting more; of one alone just what it says."""
+    if len(values) == 1:
+        return values[0]
+    first, second = values
+    return np.asarray(_SHARE * first + (1.0 - _SHARE) * second, dtype=np.float32)
 
 
 def _sigmoid(x: float) -> float:

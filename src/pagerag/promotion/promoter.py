@@ -153,16 +153,16 @@ class Promoter:
         minimal = "minimal_selection" not in self.ablate
         scoring = "support_scoring" not in self.ablate
         # Scoring removed leaves bare connectivity, for which there is nothing to learn.
-        model = None
+        model = beside = None
         if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
-            if support:
-                model = LearnedModel.shipped(mode, support=True)
+            if support and (model := LearnedModel.shipped(mode, support=True)) and mode == "sentence":
+                beside = LearnedModel.shipped(mode)
             model = model or LearnedModel.shipped(mode)
             if model is None and chosen == "learned":
                 raise InputError(f"there is no learned model for mode {mode!r}; use strategy='formula'")
         if model is not None:
             off = frozenset(name for group in self.ablate for name in ABLATED_FEATURES.get(group, ()))
-            return LearnedStrategy(model, mode, off=off, minimal_selection=minimal)
+            return LearnedStrategy(model, mode, beside=beside, off=off, minimal_selection=minimal)
         return FormulaStrategy(support_scoring=scoring, minimal_selection=minimal)
 
     def analyze(self, candidate: Candidate | str, mode: Mode = "document") -> Analysis:
