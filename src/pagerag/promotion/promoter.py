@@ -114,7 +114,7 @@ class Promoter:
                 raise InputError(f"cannot ablate {name!r}; one of: {', '.join(known)}")
         self._weights = weights
         self._strategy = strategy
-        self._strategies: dict[tuple[Mode, str | None, bool], Strategy] = {}
+        self._strategies: dict[tuple[Mode, str | None], Strategy] = {}
         if isinstance(strategy, str) and strategy not in STRATEGIES:
             raise InputError(f"strategy is {strategy!r}; it must be one of: {', '.join(STRATEGIES)}")
 
@@ -130,8 +130,8 @@ class Promoter:
         groups = [name for name in self.ablate if name in ABLATIONS]
         return chosen.ablate(*groups) if groups else chosen
 
-    def strategy(self, mode: Mode, name: str | Strategy | None = None, *, support: bool = True) -> Strategy:
-        """Return the strategy in force for ``mode``, for evidence with the support encoder or without it."""
+    def strategy(self, mode: Mode, name: str | Strategy | None = None) -> Strategy:
+        """Return the strategy in force for ``mode``."""
         chosen = name if name is not None else self._strategy
         if chosen is not None and not isinstance(chosen, str):
             if not callable(getattr(chosen, "judge", None)):
@@ -140,14 +140,13 @@ class Promoter:
                     f"it must be one of: {', '.join(STRATEGIES)}, or have judge()"
                 )
             return chosen
-        support = support and self.support is not None
-        key = (mode, chosen, support)
+        key = (mode, chosen)
         if key not in self._strategies:
             # Two threads may both make it; they make the same.
-            self._strategies[key] = self._make_strategy(mode, chosen, support)
+            self._strategies[key] = self._make_strategy(mode, chosen)
         return self._strategies[key]
 
-    def _make_strategy(self, mode: Mode, chosen: str | None, support: bool) -> Strategy:
+    def _make_strategy(self, mode: Mode, chosen: str | None) -> Strategy:
         if chosen not in {None, *STRATEGIES}:
             raise InputError(f"strategy is {chosen!r}; it must be one of: {', '.join(STRATEGIES)}")
         minimal = "minimal_selection" not in self.ablate
@@ -155,8 +154,10 @@ class Promoter:
         # Scoring removed leaves bare connectivity, for which there is nothing to learn.
         model = beside = None
         if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
-            if support and (model := LearnedModel.shipped(mode, support=True)) and mode == "sentence":
-                beside = LearnedModel.shipped(mode)
+            if self.support is not None:
+                model = LearnedModel.shipped(mode, support=True)
+                # Over documents it completes fewer contexts (documents/dev: 66 of 96 instead of 70).
+                beside = LearnedModel.shipped(mode) if model is not None and mode == "sentence" else None
             model = model or LearnedModel.shipped(mode)
             if model is None and chosen == "learned":
                 raise InputError(f"there is no learned model for mode {mode!r}; use strategy='formula'")
@@ -235,12 +236,10 @@ class Promoter:
             evidence = read(question, vector=vector, weights=judge.weights)
             parts: list[Part] = []
             if mode == "document" and k > 1 and (separate := separate_questions(question)):
-                # A part is judged without the whole question's vector, and without the support encoder, which
-                # takes ten times as long (documents/dev: 71 of 96 contexts complete without it, 72 with it).
-                apart = self.strategy(mode, strategy, support=False)
+                # A part is judged without the whole question's vector.
                 for one in separate:
-                    told = read(one.text, weights=apart.weights, support=False)
-                    parts.append(Part(one.thing or one.text, apart.judge(told, budget.fits)))
+                    told = read(one.text, weights=judge.weights)
+                    parts.append(Part(one.thing or one.text, judge.judge(told, budget.fits)))
             judgement, placed = with_parts(judge.judge(evidence, budget.fits), parts, budget.fits)
         judgement = _with_copies(judgement, statements)
         core = judgement.core
@@ -285,12 +284,8 @@ class Promoter:
         analyses: Sequence[Analysis | None] | None = None,
         weights: Weights | None = None,
         statements: Statements | None = None,
-        support: bool = True,
     ) -> Evidence:
-        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected.
-
-        ``support`` says whether the support encoder, if there is one, judges the units as well.
-        """
+        """Return what a strategy judges by: the pool read, linked and scored, before anything is selected."""
         statements = statements or Statements(pool, analyses)
         facts = check_relations(relations)
         asked = read_question(question[:_LONGEST_QUESTION])
@@ -301,7 +296,7 @@ class Promoter:
         if reached:
             readings += self._analyses(pool, reached, analyses, mode)
             units += reached
-        signals = gather_signals(question, pool, vector, retrieved, units, self.support if support else None)
+        signals = gather_signals(question, pool, vector, retrieved, units, self.support)
         reading = read_pool(asked, pool, readings, units, facts, signals.retrieved)
         return Evidence(reading, signals, weights or self.weights(mode), mode)
 
