@@ -79,7 +79,7 @@ ABLATED_FEATURES: dict[str, tuple[str, ...]] = {
         "sim_seed", "lex", "idf_cover", "idf_cover_own", "stem_cover", "stem_only", "pair_stem_link",
         "cover_rank", "asked_share", "literal_share", "titled", "title_share", "cues", "other_cues",
         "cue_near", "cue_target", "slot", "doc_cover", "rank_in_doc_cover", "pair_cover", "pair_cues_link",
-        "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked",
+        "cover_gain", "answer_kind", "doc_whole_cover", "doc_whole_asked", *NEAR,
     ),
     "provenance_reliability": (
         "doc_size", "doc_rank", "doc_mass", "in_count", "out_count", "link_best",

@@ -39,6 +39,7 @@ from pagerag.promotion.strategy import Fits, Judgement, state_of
 from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
 from pagerag.promotion.whole_units import rarity
+from pagerag.promotion.word_vectors import NEAR
 from pagerag.units import Mode
 
 __all__ = [
@@ -63,6 +64,12 @@ _TOLD = (
     "asked_share", "cues", "path_best", "ret",
 )  # fmt: skip
 _LIKE = ("near_cover", "meaning")
+_COMPUTED = {
+    tuple(name for name in computed if name not in gone): computed
+    for computed in (FEATURES, AGGREGATED)
+    for gone in ((), NEAR)
+}
+"""What a model may read, and which features that is taken from: models with support know no words alike."""
 _SIGNALS = 2  # a support encoder's signals of each unit that the verdict reads: support and bearing
 
 SUFFICIENCY: tuple[str, ...] = (
@@ -150,7 +157,7 @@ class LearnedModel:
             raise WeightsError(
                 f"{path} is not a learned model ({broken}); run pagerag tune again"
             ) from broken
-        if not set(model.features) <= {*FEATURES, *AGGREGATED}:
+        if model.features not in _COMPUTED:
             raise WeightsError(
                 f"{path} was trained on other features than this version computes; run pagerag tune again"
             )
@@ -172,9 +179,9 @@ def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
 class _Scorer:
     """One model over the features; ``off`` names those that are neutralised."""
 
-    def __init__(self, model: LearnedModel, computed: tuple[str, ...], off: frozenset[str]) -> None:
+    def __init__(self, model: LearnedModel, off: frozenset[str]) -> None:
         self.model = model
-        # A model may have been trained before the newest features were thought of.
+        computed = _COMPUTED[model.features]
         same = model.features == computed
         self._read = None if same else np.array([computed.index(name) for name in model.features])
         self._off = np.array(
@@ -231,8 +238,7 @@ class LearnedStrategy:
         self.reads: Mode | None = "sentence" if mode == "sentence" else "document"
         self.weights: Weights | None = model.weights
         self.minimal_selection = minimal_selection
-        computed = FEATURES if self.reads == "sentence" else AGGREGATED
-        self._scorers = [_Scorer(one, computed, off) for one in (model, beside) if one is not None]
+        self._scorers = [_Scorer(one, off) for one in (model, beside) if one is not None]
 
     def judge(self, evidence: Evidence, fits: Fits) -> Judgement:
         """Return each candidate's probability, the set worth most, and how likely the evidence suffices."""

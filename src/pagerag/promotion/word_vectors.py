@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pagerag.promotion.sentence_arrays import Sentences
 from pagerag.promotion.whole_units import listed_words, rarity
+from pagerag.text.codes import question_codes
 
 __all__ = ["NEAR", "near_words"]
 
@@ -86,7 +87,7 @@ def near_words(sentences: Sentences, tokens: tuple[str, ...], has: NDArray[np.bo
         return found
     table = _table()
     _, share = rarity(tokens)
-    asked = table.places(np.fromiter(map(hash, tokens), dtype=np.int64, count=len(tokens)))
+    asked = table.places(question_codes(tokens)[0])
     question = table.of(asked)
     places = table.places(sentences.words)
     words = table.of(places)
