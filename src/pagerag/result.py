@@ -102,11 +102,9 @@ class Result:
     @property
     def evidence_paths(self) -> tuple[SupportPath, ...]:
         """The kept paths of two units and more, the one with the strongest weakest unit first."""
-        from pagerag.explain.reasons import scores_of
+        from pagerag.explain.reasons import arguments
 
-        scores = scores_of(self.promotion)
-        kept = [p for p in self.promotion.paths if p.verdict == "kept" and len({u.id for u in p.units}) > 1]
-        kept.sort(key=lambda path: (-min(scores[unit.id] for unit in path.units), len(path.units), path.rank))
+        kept = arguments(self.promotion)
         by_units = {frozenset(unit.id for unit in path.units): path for path in reversed(kept)}
         return tuple(reversed(by_units.values()))
 

@@ -11,8 +11,7 @@ import pytest
 
 from pagerag import Answer, Candidate, Citation, promote
 from pagerag.explain import page, paths_svg, view
-from pagerag.explain.coverage import coverage, evidence_places
-from pagerag.explain.verdict import verdict
+from pagerag.explain.verdict import coverage, evidence_places, verdict
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 POOL = [

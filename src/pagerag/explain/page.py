@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from pagerag.explain.shapes import asset
+from pagerag.explain.paths import asset
 
 
 def page(view: Mapping[str, Any]) -> str:
@@ -19,42 +19,37 @@ def page(view: Mapping[str, Any]) -> str:
     The only script that may run is ours, known by its hash: what a document says cannot make the page do
     anything. Without scripts the file still tells the answer, the verdict and the passages.
     """
-    script = asset("draw.js") + asset("file.js")
-    style = _style()
     # "<" never stands in the data, so that no text can end the element it is in.
     data = json.dumps(view, ensure_ascii=False, default=str).replace("<", "\\u003c")
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(str(view['question']))}</title><style>{style}</style></head><body>"
+    body = (
         '<header class="top"><span class="brand">page<span>rag</span></span></header>'
         f'<main><div id="result">{_plain(view)}</div></main>'
-        f'<script type="application/json" id="view">{data}</script><script>{script}</script></body></html>\n'
+        f'<script type="application/json" id="view">{data}</script>'
     )
+    return _document(str(view["question"]), body, "file.js")[0]
 
 
 @cache
 def app_page() -> tuple[str, str]:
     """Return the page that asks a server, and the Content-Security-Policy to send with it."""
-    script = asset("draw.js") + asset("app.js")
-    style = _style()
-    html = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>pagerag</title>'
-        f'<link rel="icon" href="data:,"><style>{style}</style></head><body>{asset("app.html")}'
-        f"<script>{script}</script></body></html>\n"
-    )
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; "
+    html, policy = _document("pagerag", asset("app.html"), "app.js", '<link rel="icon" href="data:,">')
+    return html, (
+        f"{policy}; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return html, policy
 
 
-def _style() -> str:
-    return asset("drawing.css") + asset("page.css")
+def _document(title: str, body: str, script: str, icon: str = "") -> tuple[str, str]:
+    """Return a page and its policy; without an icon it is a file, and has the policy in it."""
+    script = asset("draw.js") + asset(script)
+    style = asset("drawing.css") + asset("page.css")
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
+    inside = "" if icon else f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{inside}'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
+        f"{icon}<style>{style}</style></head><body>{body}<script>{script}</script></body></html>\n"
+    ), policy
 
 
 def _hash(text: str) -> str:

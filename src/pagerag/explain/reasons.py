@@ -1,16 +1,17 @@
-"""Why each path was kept or rejected, in words that fit this path and no other."""
+"""Why each path was kept or rejected, in words that fit this path and no other; and how selection went."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from pagerag.explain.coverage import covered_words, nodes_of
-from pagerag.explain.shapes import clip
+from pagerag.explain.verdict import nodes_of
 from pagerag.promotion import Promotion
 from pagerag.promotion.select import Decision
 from pagerag.promotion.trace import SupportPath, unit_label
-from pagerag.units import Candidate
+from pagerag.text import split_sentences
+from pagerag.text.wording import PlainText
+from pagerag.units import Answer, Candidate, Citation
 
 _HUB = 0.6  # from here on a trigger links too much to tell candidates apart
 _NOISE = 0.5
@@ -40,17 +41,21 @@ def path_reason(promotion: Promotion, path: SupportPath) -> str:
 
 def _decided(decision: Decision) -> str:
     """Return the selector's verdict on a path with its numbers."""
+    told = _VERDICTS[decision.verdict]
     if decision.verdict == "no room":
-        return _VERDICTS["no room"]
-    return f"{_VERDICTS[decision.verdict]} (adds {decision.support:.2f}, costs {decision.cost:.2f})"
+        return told
+    return f"{told} (adds {decision.support:.2f}, costs {decision.cost:.2f})"
 
 
 def _hub(promotion: Promotion, path: SupportPath) -> str:
+    reading = promotion.evidence.reading
     for edge in path.edges:
         if edge.hub > _HUB and not edge.asked and edge.trig:
-            count = _naming(promotion, edge.trig[0])
-            many = f", which {count} sentences of the pool name" if count else ""
-            return f"joined only by “{edge.trig[0]}”{many}: too common to tell passages apart"
+            name, many = edge.trig[0], ""
+            if name in reading.names:
+                count = int((reading.entity[:, reading.names.index(name)] > 0).sum())
+                many = f", which {count} sentences of the pool name" if count else ""
+            return f"joined only by “{name}”{many}: too common to tell passages apart"
     for edge in path.edges:
         if edge.noise > _NOISE:
             via = f"“{edge.trig[0]}”" if edge.trig else "being neighbours"
@@ -58,13 +63,7 @@ def _hub(promotion: Promotion, path: SupportPath) -> str:
     return ""
 
 
-def _naming(promotion: Promotion, name: str) -> int:
-    reading = promotion.evidence.reading
-    names = reading.names
-    return int((reading.entity[:, names.index(name)] > 0).sum()) if name in names else 0
-
-
-def _repeats(promotion: Promotion, outside: list[Candidate]) -> str:
+def _repeats(promotion: Promotion, outside: Iterable[Candidate]) -> str:
     """Return which selected passage says the same as one of the path's, where one does."""
     numbers = {unit.id: number for number, unit in enumerate(promotion.context, 1)}
     for unit in outside:
@@ -76,7 +75,7 @@ def _repeats(promotion: Promotion, outside: list[Candidate]) -> str:
     return ""
 
 
-def _weakest(promotion: Promotion, outside: list[Candidate]) -> str:
+def _weakest(promotion: Promotion, outside: Sequence[Candidate]) -> str:
     """Return how the weakest passage of the path compares, and what of the question it leaves out."""
     if not outside:
         return "its passages are in the core, but another order of them was the better argument"
@@ -85,62 +84,63 @@ def _weakest(promotion: Promotion, outside: list[Candidate]) -> str:
     told = f"“{_name(weak)}” scores {scores[weak.id]:.2f}"
     if promotion.core:
         told += f", the weakest passage of the core {min(scores[unit.id] for unit in promotion.core):.2f}"
-    said = covered_words(
-        promotion, nodes_of(promotion, [[unit.id for unit in promotion.pool].index(weak.id)])
-    )
+    said = _covered(promotion, nodes_of(promotion, [list(scores).index(weak.id)]))
     inside = nodes_of(promotion, promotion.core_places)
-    if inside and said <= covered_words(promotion, inside):
+    if inside and said <= _covered(promotion, inside):
         return f"{told}; it says nothing of the question that the core does not say"
     asked = dict.fromkeys(promotion.evidence.reading.question.tokens)
     lacking = [word for word in asked if word not in said][:3]
     return f"{told}; it does not say {_quoted(lacking)}" if lacking else told
 
 
+def _covered(promotion: Promotion, nodes: Collection[int]) -> set[str]:
+    """Return the question's words that these sentences have, inflected forms included."""
+    reading = promotion.evidence.reading
+    units = [reading.candidates[unit] for unit in reading.unit[list(nodes)].tolist()]
+    parts = dict.fromkeys(unit.title or "" for unit in units)
+    parts |= {unit.text[slice(*reading.spans[node])]: None for unit, node in zip(units, nodes, strict=True)}
+    said = PlainText(" ".join(parts))
+    return {token for token in reading.question.tokens if said.has(token)}
+
+
 def selection_steps(promotion: Promotion) -> list[dict[str, Any]]:
     """Return the selection as it went: what was looked at, the decision, its reason, the set after it."""
-    if promotion.judgement.decisions:
-        return _by_decisions(promotion)
-    return _by_score(promotion)
+    return _by_decisions(promotion) if promotion.judgement.decisions else _by_score(promotion)
 
 
 def _by_decisions(promotion: Promotion) -> list[dict[str, Any]]:
-    """Return the formula's walk along the ranked paths (Algorithm 1)."""
+    """Return the formula's walk along the ranked paths (Algorithm 1).
+
+    Of a long walk the last rejections are dropped; every step that changed the set stays.
+    """
     evidence = promotion.evidence
-    unit_of = evidence.reading.unit.tolist()
+    unit_of, pool = evidence.reading.unit.tolist(), evidence.reading.candidates
     chosen: list[int] = []
     before: list[int] = []
     steps: list[dict[str, Any]] = []
+
+    def ids(nodes: Iterable[int]) -> list[str]:
+        return list(dict.fromkeys(pool[unit_of[node]].id for node in nodes))
+
     for decision in promotion.judgement.decisions:
-        nodes = list(evidence.paths[decision.path].nodes)
+        nodes = evidence.paths[decision.path].nodes
         if decision.verdict == "patience":
-            before = list(chosen)
+            before = chosen
         if decision.verdict in {"kept", "patience"}:
-            chosen = [*chosen, *(node for node in nodes if node not in chosen)]
+            chosen = list(dict.fromkeys((*chosen, *nodes)))
         elif decision.verdict == "reverted":
-            chosen = list(before)
+            chosen = before
         steps.append(
             {
-                "path": decision.path + 1,
-                "units": _ids(promotion, (unit_of[node] for node in nodes)),
-                "verdict": decision.verdict,
-                "reason": _decided(decision),
-                "gain": round(decision.support, 4),
-                "cost": round(decision.cost, 4),
-                "support": round(decision.total, 4),
-                "selected": _ids(promotion, (unit_of[node] for node in chosen)),
-                "covered": sorted(covered_words(promotion, chosen)),
+                "path": decision.path + 1, "units": ids(nodes), "verdict": decision.verdict,
+                "reason": _decided(decision), "gain": round(decision.support, 4),
+                "cost": round(decision.cost, 4), "support": round(decision.total, 4),
+                "selected": ids(chosen), "covered": sorted(_covered(promotion, chosen)),
             }
-        )
-    return _shortened(steps)
-
-
-def _shortened(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the last rejections of a long walk; every step that changed the set stays."""
-    if len(steps) <= _MOST_STEPS:
-        return steps
+        )  # fmt: skip
     telling = {n for n, step in enumerate(steps) if step["verdict"] in {"kept", "patience", "reverted"}}
     others = [n for n in range(len(steps)) if n not in telling][: max(_MOST_STEPS - len(telling), 0)]
-    return [steps[n] for n in sorted(telling | set(others))]
+    return [steps[n] for n in sorted(telling.union(others))]
 
 
 def _by_score(promotion: Promotion) -> list[dict[str, Any]]:
@@ -154,41 +154,36 @@ def _by_score(promotion: Promotion) -> list[dict[str, Any]]:
     covered: set[str] = set()
     steps: list[dict[str, Any]] = []
     for place, unit in ranked[:_MOST_STEPS]:
-        said = covered_words(promotion, nodes_of(promotion, [place]))
+        score = scores[unit.id]
+        said = _covered(promotion, nodes_of(promotion, [place]))
         fresh = sorted(said - covered)
         if unit.id in core:
             verdict = "kept"
             chosen.append(unit.id)
             adds = f"; it adds {_quoted(fresh[:4])}" if fresh else ""
-            reason = f"support {scores[unit.id]:.2f}: with it the set is worth more than without{adds}"
+            reason = f"support {score:.2f}: with it the set is worth more than without{adds}"
             covered |= said
         else:
             verdict = "fill" if unit.id in context else "rejected"
-            reason = _repeats(promotion, [unit]) or _left_out(scores[unit.id], least, fresh)
+            reason = f"support {score:.2f}"
+            if score >= least:
+                reason += ": it does not fit beside what is selected"
+            else:
+                nothing = "" if fresh else "; it says nothing of the question that is not said already"
+                reason += f", the core ends at {least:.2f}{nothing}"
+            reason = _repeats(promotion, [unit]) or reason
             if verdict == "fill":
                 reason = f"not needed for the core ({reason}); fills the budget of k = {promotion.k}"
+        whole = set(chosen) == core
         steps.append(
             {
-                "path": None,
-                "units": [unit.id],
-                "verdict": verdict,
-                "reason": reason,
-                "gain": round(scores[unit.id], 4),
-                "cost": None,
-                "support": round(float(promotion.sufficiency), 4) if set(chosen) == core else None,
-                "selected": list(chosen),
-                "covered": sorted(covered),
+                "path": None, "units": [unit.id], "verdict": verdict, "reason": reason,
+                "gain": round(score, 4), "cost": None,
+                "support": round(float(promotion.sufficiency), 4) if whole else None,
+                "selected": list(chosen), "covered": sorted(covered),
             }
-        )
+        )  # fmt: skip
     return steps
-
-
-def _left_out(score: float, least: float, fresh: list[str]) -> str:
-    told = f"support {score:.2f}"
-    if score >= least:
-        return f"{told}: it does not fit beside what is selected"
-    told += f", the core ends at {least:.2f}"
-    return told if fresh else f"{told}; it says nothing of the question that is not said already"
 
 
 def scores_of(promotion: Promotion) -> dict[str, float]:
@@ -196,9 +191,43 @@ def scores_of(promotion: Promotion) -> dict[str, float]:
     return {unit.id: float(score) for unit, score in zip(promotion.pool, promotion.scores, strict=True)}
 
 
-def _ids(promotion: Promotion, units: Iterable[int]) -> list[str]:
-    pool = promotion.evidence.reading.candidates
-    return list(dict.fromkeys(pool[unit].id for unit in units))
+def arguments(promotion: Promotion) -> list[SupportPath]:
+    """Return the kept paths of several units, the one whose weakest unit is the strongest first."""
+    scores = scores_of(promotion)
+    kept = [
+        path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1
+    ]
+    return sorted(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
+
+
+def naming_asked(promotion: Promotion) -> set[str]:
+    """Return the units that name an entity of the question."""
+    graph = promotion.graph
+    asked = {node["id"] for node in graph.nodes if node.get("asked")}
+    unit_of = {node["id"]: node["unit"] for node in graph.nodes if node["kind"] == "sentence"}
+    return {
+        unit_of[edge["from"]] for edge in graph.edges if edge["kind"] == "mention" and edge["to"] in asked
+    }
+
+
+def cited(answer: Answer | None, units: Sequence[Candidate]) -> Iterator[tuple[Citation, Candidate]]:
+    """Yield what an answer cites, each with the unit that has its number; other numbers are passed over."""
+    for citation in answer.citations if answer is not None else ():
+        if 0 < citation.number <= len(units):
+            yield citation, units[citation.number - 1]
+
+
+def sentences_of(citation: Citation, unit: Candidate) -> list[tuple[int, int]]:
+    """Return the sentences of a unit in which a citation stands."""
+    if citation.start is None or citation.end is None:
+        return []
+    return [s for s in split_sentences(unit.text) if s[0] < citation.end and s[1] > citation.start]
+
+
+def clip(text: str, most: int) -> str:
+    """Return one line of at most ``most`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
 def _name(unit: Candidate) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagerag.explain.paths import naming_asked, paths_svg
-from pagerag.explain.reasons import path_reason, scores_of, selection_steps
+from pagerag.explain.paths import paths_svg
+from pagerag.explain.reasons import (
+    arguments,
+    cited,
+    naming_asked,
+    path_reason,
+    selection_steps,
+    sentences_of,
+)
 from pagerag.explain.verdict import verdict
 from pagerag.places import place_of
 from pagerag.promotion import Promotion
 from pagerag.promotion.trace import unit_label
-from pagerag.text import split_sentences
-from pagerag.units import Answer, Candidate, Citation
+from pagerag.units import Answer, Candidate
 
 VERSION = 1
 _MOST_PATHS = 24
@@ -33,7 +40,6 @@ def view(
     how follow-up retrieval came to it.
     """
     shown = tuple(units) or tuple(promotion.context)
-    told = verdict(promotion, answer)
     return {
         "version": VERSION,
         "question": promotion.question,
@@ -42,7 +48,7 @@ def view(
         "k": int(promotion.k),
         "state": promotion.state,
         "sufficiency": round(float(promotion.sufficiency), 4),
-        "verdict": told.to_dict(),
+        "verdict": verdict(promotion, answer).to_dict(),
         "answer": _answer(answer, shown),
         "shown": [unit.id for unit in shown],
         "core": [unit.id for unit in promotion.core],
@@ -68,17 +74,12 @@ def _answer(answer: Answer | None, shown: Sequence[Candidate]) -> dict[str, Any]
         "quotes": answer.quotes,
         "citations": [
             {
-                "number": citation.number,
-                "id": shown[citation.number - 1].id,
-                "title": shown[citation.number - 1].title,
-                "quote": citation.quote,
-                "start": citation.start,
-                "end": citation.end,
+                "number": citation.number, "id": unit.id, "title": unit.title, "quote": citation.quote,
+                "start": citation.start, "end": citation.end,
             }
-            for citation in answer.citations
-            if 0 < citation.number <= len(shown)
+            for citation, unit in cited(answer, shown)
         ],
-    }
+    }  # fmt: skip
 
 
 def _candidates(
@@ -89,14 +90,17 @@ def _candidates(
 ) -> list[dict[str, Any]]:
     core, context = set(promotion.core_places), set(promotion.context_places)
     numbers = {unit.id: number for number, unit in enumerate(shown, 1)}
-    cited: dict[str, list[Citation]] = {}
-    for citation in answer.citations if answer is not None else ():
-        if 0 < citation.number <= len(shown):
-            cited.setdefault(shown[citation.number - 1].id, []).append(citation)
+    marks: dict[str, list[dict[str, Any]]] = {}  # cited spans of units' texts, in their sentences
+    for citation, unit in cited(answer, shown):
+        if citation.start is not None and citation.end is not None:
+            spans = sentences_of(citation, unit) or [(citation.start, citation.end)]
+            mark = {"start": citation.start, "end": citation.end, "from": spans[0][0], "to": spans[-1][1]}
+            marks.setdefault(unit.id, []).append(mark)
     retrieved = {place: rank for rank, place in enumerate(promotion.order, 1)}
     rows = []
     for place, unit in enumerate(promotion.pool):
         passage = str(unit.metadata.get("passage", unit.id))
+        known = {} if unit.metadata.get("path") is None else place_of(unit).to_dict()
         rows.append(
             {
                 "id": unit.id,
@@ -112,8 +116,8 @@ def _candidates(
                 "role": "core" if place in core else "fill" if place in context else "pool",
                 "number": numbers.get(unit.id),
                 "why": list(promotion.why(place)) if place in context else [],
-                "marks": _marks(unit, cited.get(unit.id, [])),
-                "place": _place(unit),
+                "marks": marks.get(unit.id, []),
+                "place": {key: value for key, value in known.items() if value not in (None, [])},
                 **({"found": dict(found[passage])} if passage in found else {}),
             }
         )
@@ -132,39 +136,15 @@ def _heading(unit: Candidate) -> int:
 
 def _argument(promotion: Promotion) -> dict[str, Any] | None:
     """Return the kept path of several units whose weakest unit is the strongest."""
-    scores = scores_of(promotion)
-    kept = [
-        path for path in promotion.paths if path.verdict == "kept" and len({u.id for u in path.units}) > 1
-    ]
-    if not kept:
+    best = next(iter(arguments(promotion)), None)
+    if best is None:
         return None
-    best = min(kept, key=lambda path: (-min(scores[u.id] for u in path.units), len(path.units), path.rank))
     names = naming_asked(promotion)
     told = best.to_dict() | {"labels": list(best.labels)}
     if told["units"][-1] in names and told["units"][0] not in names:  # it begins with what the question names
         for key in ("units", "labels", "sentences", "edges"):
             told[key] = told[key][::-1]
     return told
-
-
-def _marks(unit: Candidate, citations: Sequence[Citation]) -> list[dict[str, Any]]:
-    """Return the cited spans of a unit's text, and the sentences they stand in."""
-    marks = []
-    for citation in citations:
-        if citation.start is None or citation.end is None:
-            continue
-        spans = [s for s in split_sentences(unit.text) if s[0] < citation.end and s[1] > citation.start]
-        whole = (spans[0][0], spans[-1][1]) if spans else (citation.start, citation.end)
-        marks.append({"start": citation.start, "end": citation.end, "from": whole[0], "to": whole[1]})
-    return marks
-
-
-def _place(unit: Candidate) -> dict[str, Any]:
-    """Return where a unit stands; nothing for a candidate of which no place is known."""
-    if unit.metadata.get("path") is None:
-        return {}
-    told = place_of(unit).to_dict()
-    return {key: value for key, value in told.items() if value not in (None, [])}
 
 
 def _paths(promotion: Promotion) -> list[dict[str, Any]]:
@@ -179,15 +159,12 @@ def _paths(promotion: Promotion) -> list[dict[str, Any]]:
 def _graph(promotion: Promotion) -> dict[str, Any]:
     """Return the graph without what says nothing: names that occur once and join nothing."""
     graph = promotion.graph.to_dict()
-    degree: dict[str, int] = {}
-    for edge in graph["edges"]:
-        if edge["kind"] in {"mention", "relation"}:
-            for end in (edge["from"], edge["to"]):
-                degree[end] = degree.get(end, 0) + 1
+    telling = [edge for edge in graph["edges"] if edge["kind"] in {"mention", "relation"}]
+    degree = Counter(end for edge in telling for end in (edge["from"], edge["to"]))
     kept = {
         node["id"]
         for node in graph["nodes"]
-        if node["kind"] != "entity" or node.get("asked") or degree.get(node["id"], 0) > 1
+        if node["kind"] != "entity" or node.get("asked") or degree[node["id"]] > 1
     }
     return {
         "nodes": [node for node in graph["nodes"] if node["id"] in kept],
