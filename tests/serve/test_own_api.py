@@ -129,6 +129,7 @@ def test_explain_holds_what_the_page_draws(client, http):
     assert page.headers["content-type"].startswith("text/html")
     assert "attachment" in page.headers["content-disposition"]
     assert "http://" not in page.text.replace("http://www.w3.org/2000/svg", "")
+    assert "picture_alone" not in page.text
     picture = http.post("/v1/explain", json={**body, "format": "svg"})
     assert picture.text.startswith("<svg")
     assert "picture_alone" not in shown

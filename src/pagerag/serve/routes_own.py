@@ -91,12 +91,12 @@ def router(service: Service) -> APIRouter:
             held = service.stores.get(asked.store)
             shown = await service.asking(request, _explain_store, held.pipeline, asked)
         service.count(request, shown["state"], asked.question, candidates=len(shown["candidates"]))
+        picture = shown.pop("picture_alone")
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="pagerag-explanation.html"'}
             return Response(page(shown), media_type="text/html; charset=utf-8", headers=headers)
         if asked.format == "svg":
-            return Response(shown["picture_alone"], media_type="image/svg+xml")
-        del shown["picture_alone"]
+            return Response(picture, media_type="image/svg+xml")
         return json_response(shown)
 
     @routes.get("/v1/stores", **documented("stores", "The stores that are served", response="StoresOut"))
