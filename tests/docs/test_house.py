@@ -26,7 +26,6 @@ SHARED_FILES = {
     "bm25.py": "store: postings and scores; retrieve: the retriever",
     "chat.py": "read: the reader; testing: the scripted model",
     "client.py": "serve: of our server; endpoint: of other people's",
-    "documents.py": "ingest: of files; promotion: as units; serve: of a request",
     "evidence.py": "promotion: the scored graph; read: the reader that shows it",
     "extractors.py": "text: the extractors; testing: their check",
     "files.py": "whole or absent files; models: the weights' files",

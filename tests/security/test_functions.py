@@ -12,7 +12,7 @@ from tests.sweep import SIZE, assert_growth, assert_linear
 
 from pagerag.cli.console import CleanStream
 from pagerag.promotion.sentence_arrays import Title
-from pagerag.serve.documents import read_document, read_text
+from pagerag.serve.dialects import read_document, read_text
 from pagerag.text import gazetteer, keys
 from pagerag.text.analysis import Analyzer
 from pagerag.text.entities import extract_entities

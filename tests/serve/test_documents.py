@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagerag.serve.documents import read_document
+from pagerag.serve.dialects import read_document
 from pagerag.serve.problems import Unusable
 from pagerag.serve.ranking import falling
 

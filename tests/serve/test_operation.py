@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from pagerag import Settings, SettingsError
-from pagerag.serve.gate import Gate
 from pagerag.serve.keys import Keys, check_exposure
 from pagerag.serve.problems import Problem
+from pagerag.serve.service import Gate
 from pagerag.serve.stores import places_of
 
 from .conftest import KEY, QUESTION, TEXTS, running
@@ -117,7 +117,7 @@ def test_ids_and_timing(http):
 
 
 def test_logs_hold_no_text_unless_asked(http, caplog):
-    from pagerag.serve.logs import _Lines
+    from pagerag.serve.telemetry import _Lines
 
     secret = "Zanzibarium"
     with caplog.at_level(logging.INFO, logger="pagerag.serve"):

@@ -22,7 +22,7 @@ def heard(stream, timeout=30.0):
             service = SimpleNamespace(
                 settings=SimpleNamespace(serve=SimpleNamespace(ask_timeout=timeout)), asks=pool
             )
-            answers = AnswerStream(service, lambda _: SimpleNamespace(stream=stream), None, "Who?")
+            answers = AnswerStream(service, lambda: SimpleNamespace(stream=stream), "Who?")
             return [item async for item in answers]
 
     return asyncio.run(listen())

@@ -22,15 +22,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(client, name)
     if name in {"create_app", "run"}:
-        for module, package in (
-            ("fastapi", "fastapi"),
-            ("uvicorn", "uvicorn"),
-            ("orjson", "orjson"),
-            ("prometheus_client", "prometheus-client"),
-            ("python_multipart", "python-multipart"),
-        ):
-            need(module, package, "serve", "pagerag serve")  # fmt: skip
-        from pagerag.serve import app, process
+        for module in ("fastapi", "uvicorn", "orjson", "prometheus_client", "python_multipart"):
+            need(module, module.replace("_", "-"), "serve", "pagerag serve")
+        from pagerag.serve import process
 
-        return app.create_app if name == "create_app" else process.run
+        return getattr(process, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,24 +6,25 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from pagerag import __version__
 from pagerag.errors import PageRAGError
-from pagerag.serve import routes_chat, routes_own, routes_page, routes_rerank
-from pagerag.serve.gate import ClientGoneError
+from pagerag.explain import app_page
+from pagerag.serve import routes_chat, routes_own, routes_rerank
 from pagerag.serve.keys import is_loopback
-from pagerag.serve.logs import log
-from pagerag.serve.openapi import describe
-from pagerag.serve.operation import GONE, Operation, refusal, work_of
+from pagerag.serve.openapi import TEXT, describe, documented
+from pagerag.serve.operation import Operation, refusal
 from pagerag.serve.problems import FAULT, Problem, problem_of
-from pagerag.serve.service import Service
-from pagerag.serve.telemetry import Telemetry
+from pagerag.serve.service import Service, json_response
+from pagerag.serve.telemetry import Telemetry, log
 from pagerag.settings import Settings
 
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", "testserver"))
+_HTML = "text/html; charset=utf-8"
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def create_app(
@@ -44,12 +45,27 @@ def create_app(
         service.close()
 
     app = FastAPI(title="pagerag", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    for routes in (routes_rerank, routes_own, routes_chat, routes_page):
-        app.include_router(routes.router(service))
+    for router in (routes_rerank.router, routes_own.router, routes_chat.router, _router):
+        app.include_router(router(service))
     describe(app)
+    for kind in (HTTPException, Problem, PageRAGError):
+        app.add_exception_handler(kind, _refused)
 
-    @app.exception_handler(HTTPException)
-    async def unknown(request: Request, error: HTTPException) -> Response:
+    @app.exception_handler(Exception)
+    async def broken(request: Request, _: Exception) -> Response:
+        return refusal(request.scope, FAULT)
+
+    origins = _listed(settings.serve.origins)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=sorted(origins), allow_methods=["*"], allow_headers=["*"]
+        )
+    return Operation(app, service, hosts=_hosts(settings), origins=origins)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Answer what ended in one of our errors, or in one of the framework's."""
+    if isinstance(error, HTTPException):
         words = {
             404: f"there is nothing at {request.url.path}; /openapi.json lists the paths",
             405: f"{request.url.path} does not take {request.method}",
@@ -58,31 +74,10 @@ def create_app(
         response = refusal(request.scope, problem)
         response.headers.update(error.headers or {})
         return response
-
-    @app.exception_handler(Problem)
-    async def refused(request: Request, problem: Problem) -> Response:
-        return refusal(request.scope, problem)
-
-    @app.exception_handler(PageRAGError)
-    async def failed(request: Request, error: PageRAGError) -> Response:
-        problem = problem_of(error)
-        if problem.status == 500:
-            raise error  # a fault of ours: the outermost layer logs it
-        return refusal(request.scope, problem)
-
-    @app.exception_handler(ClientGoneError)
-    async def gone(request: Request, _: ClientGoneError) -> Response:
-        work_of(request.scope).problem = "client_gone"
-        return Response(status_code=GONE)
-
-    @app.exception_handler(Exception)
-    async def broken(request: Request, _: Exception) -> Response:
-        return refusal(request.scope, FAULT)
-
-    origins = sorted(_listed(settings.serve.origins))
-    if origins:
-        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    return Operation(app, service, hosts=_hosts(settings), origins=frozenset(origins))
+    problem = problem_of(error)
+    if problem is FAULT:
+        raise error  # a fault of ours: the outermost layer logs it
+    return refusal(request.scope, problem)
 
 
 def _opened(task: asyncio.Task[None]) -> None:
@@ -104,3 +99,42 @@ def _hosts(settings: Settings) -> frozenset[str]:
     if "*" in named or (not named and (settings.serve.api_key_file or not is_loopback(settings.serve.host))):
         return frozenset()
     return named | _LOOPBACK
+
+
+def _router(service: Service) -> APIRouter:
+    """Return the page, and what operators ask: health, readiness, metrics."""
+    routes = APIRouter(tags=["operation"])
+    html, policy = app_page()
+
+    @routes.get("/", **documented("page", "The page", response=TEXT, kind=_HTML))
+    async def page() -> Response:
+        """Return the page: one file that loads nothing from elsewhere."""
+        headers = {
+            "Content-Security-Policy": policy,
+            "Referrer-Policy": "no-referrer",
+            "X-Frame-Options": "DENY",
+            "Cache-Control": "no-cache",
+        }
+        return Response(html, media_type=_HTML, headers=headers)
+
+    @routes.get("/health", **documented("health", "Whether the process answers"))
+    async def health() -> Response:
+        """Say that the process answers; needs no key."""
+        return json_response({"status": "ok", "version": __version__})
+
+    @routes.get("/ready", **documented("ready", "Whether it takes work"))
+    async def ready() -> Response:
+        """Say whether the stores are open and the server is not stopping."""
+        if service.stopping or not service.ready:
+            return json_response({"status": "stopping" if service.stopping else "starting"}, 503)
+        return json_response({"status": "ready", "stores": len(service.stores)})
+
+    @routes.get("/metrics", **documented("metrics", "Prometheus metrics", response=TEXT, kind=_PROMETHEUS))
+    async def metrics() -> Response:
+        """Return counters and histograms in Prometheus' format."""
+        for gate in (service.promotions, service.asks):
+            service.metrics.inside.labels(gate.name).set(gate.inside)
+        text = await asyncio.to_thread(service.metrics.text)
+        return Response(text, media_type=_PROMETHEUS)
+
+    return routes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypedDict, TypeVar, Unpack
 
@@ -201,16 +201,14 @@ def _candidate(item: str | Mapping[str, Any] | Candidate) -> Any:
     if values.get("vector") is not None:
         values["vector"] = [float(number) for number in values["vector"]]
     if values.get("relations"):
-        values["relations"] = [_relation(one) for one in values["relations"]]
+        names = ("head", "relation", "tail")
+        values["relations"] = [
+            [str(part) for part in (map(one.__getitem__, names) if isinstance(one, Mapping) else one)]
+            for one in values["relations"]
+        ]
     if not isinstance(values.get("text"), str):
         raise CandidateError(f"candidate {values.get('id', '')!r} has no text", item=values.get("id"))
     return {name: value for name, value in values.items() if value is not None and value != {}}
-
-
-def _relation(value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        return [str(value["head"]), str(value["relation"]), str(value["tail"])]
-    return [str(part) for part in value]
 
 
 @contextmanager
@@ -263,9 +261,8 @@ class _Connection:
         self._httpx = need("httpx", "httpx", "serve", f"pagerag.serve.{self._kind}")
         self.base_url = base_url.rstrip("/")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = getattr(self._httpx, self._kind)(
-            base_url=self.base_url, headers=headers, timeout=timeout
-        )
+        client = getattr(self._httpx, self._kind)
+        self._http = client(base_url=self.base_url, headers=headers, timeout=timeout)
 
     def _read(self, call: _Call[T], reply: Any) -> T:
         """Return what a reply says, or raise what it tells."""
@@ -275,18 +272,24 @@ class _Connection:
             return call.read(json.loads(reply.text))
 
     def _refuse(self, reply: Any) -> NoReturn:
-        try:
-            body = json.loads(reply.text)
-        except ValueError:
-            body = None
-        told = body if isinstance(body, dict) else {}
+        told: Any = None
+        with suppress(ValueError):
+            told = json.loads(reply.text)
+        told = told if isinstance(told, dict) else {}
         message = told.get("message") or f"{self.base_url} answered {reply.status_code}"
         raise raised(told.get("error_type", ""), message, reply.status_code)
 
-    def _lost(self, problem: Exception) -> PageRAGError:
-        if isinstance(problem, self._httpx.TimeoutException):
-            return ReaderTimeoutError(f"{self.base_url} did not answer in time")
-        return EndpointError(f"cannot reach {self.base_url}: {problem}")
+    def _request(self, call: _Call[Any]) -> Any:
+        return self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except self._httpx.TimeoutException as problem:
+            raise ReaderTimeoutError(f"{self.base_url} did not answer in time") from problem
+        except self._httpx.HTTPError as problem:
+            raise EndpointError(f"cannot reach {self.base_url}: {problem}") from problem
 
 
 class Client(_Connection):
@@ -319,16 +322,13 @@ class Client(_Connection):
     ) -> Iterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
         call, events = _ask(question, store, options, stream=True), _Events()
-        try:
-            with self._http.stream("POST", call.path, json=call.body) as reply:
-                if reply.status_code != 200:
-                    reply.read()
-                    self._refuse(reply)
-                for line in reply.iter_lines():
-                    if (event := events.take(line)) is not None:
-                        yield event
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
+        with self._reached(), self._http.stream("POST", call.path, json=call.body) as reply:
+            if reply.status_code != 200:
+                reply.read()
+                self._refuse(reply)
+            for line in reply.iter_lines():
+                if (event := events.take(line)) is not None:
+                    yield event
 
     def explain(self, question: str, **options: Unpack[ExplainOptions]) -> dict[str, Any]:
         """Return what the page draws."""
@@ -353,10 +353,8 @@ class Client(_Connection):
         self.close()
 
     def _send(self, call: _Call[T]) -> T:
-        try:
-            reply = self._http.request("GET" if call.body is None else "POST", call.path, json=call.body)
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
+        with self._reached():
+            reply = self._request(call)
         return self._read(call, reply)
 
 
@@ -385,7 +383,7 @@ class AsyncClient(_Connection):
     ) -> AsyncIterator[Streamed]:
         """Ask a store and yield stages, words, then the result."""
         call, events = _ask(question, store, options, stream=True), _Events()
-        try:
+        with self._reached():
             async with self._http.stream("POST", call.path, json=call.body) as reply:
                 if reply.status_code != 200:
                     await reply.aread()
@@ -393,8 +391,6 @@ class AsyncClient(_Connection):
                 async for line in reply.aiter_lines():
                     if (event := events.take(line)) is not None:
                         yield event
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
 
     async def explain(self, question: str, **options: Unpack[ExplainOptions]) -> dict[str, Any]:
         """Return what the page draws."""
@@ -419,10 +415,6 @@ class AsyncClient(_Connection):
         await self.close()
 
     async def _send(self, call: _Call[T]) -> T:
-        try:
-            reply = await self._http.request(
-                "GET" if call.body is None else "POST", call.path, json=call.body
-            )
-        except self._httpx.HTTPError as problem:
-            raise self._lost(problem) from problem
+        with self._reached():
+            reply = await self._request(call)
         return self._read(call, reply)

@@ -1,13 +1,16 @@
-"""The wire formats of rerank clients: one request in, one answer out, told apart by the body alone."""
+"""The wire formats of rerank clients: one request in, one answer out, told apart by the body alone.
+
+Documents come as texts or objects, and some clients hide their titles in the text.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pagerag.serve.documents import RequestDocument, read_document, read_text
 from pagerag.serve.problems import Refused, Unusable
 
 Dialect = Literal["cohere", "infinity", "tei", "nim", "dashscope", "voyage"]
@@ -15,6 +18,14 @@ Dialect = Literal["cohere", "infinity", "tei", "nim", "dashscope", "voyage"]
 
 _YES = frozenset(("true", "1", "yes", "on"))
 _LONGEST_MODEL = 200
+_TITLE_KEYS = ("title", "document_title", "doc_title", "page_title", "headline", "name")
+_SOURCE_KEYS = ("source", "file_path", "file_name", "filename", "url", "path", "doc_id", "document_id")
+_OTHER_KEYS = "page_label author section creation_date last_modified_date file_type section_summary".split()
+_KNOWN = frozenset((*_TITLE_KEYS, *_SOURCE_KEYS, *_OTHER_KEYS))
+_FIELD = re.compile(r"([A-Za-z][\w .\-/]{0,39}): ?(.*)")
+_LONGEST_HEADER = 4_000
+_LONGEST_TITLE = 120
+_ENDS_A_SENTENCE = tuple(".!?;:,…。！？،؛")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +37,28 @@ class RequestLimits:
 
     def check(self, count: int, characters: int, *, field: str, what: str = "candidates") -> None:
         """Refuse more candidates or text than the limits allow; ``what`` the field calls its items."""
-        if count > self.candidates:
-            raise Refused(
-                f"{count:,} {what} in one request; the limit is {self.candidates:,} "
-                "(setting serve.max_candidates)",
-                field=field,
-            )
-        if characters > self.characters:
-            raise Refused(
-                f"{characters:,} characters of text in one request; the limit is {self.characters:,} "
-                "(setting serve.max_characters)",
-                field=field,
-            )
+        for number, most, items, setting in (
+            (count, self.candidates, what, "serve.max_candidates"),
+            (characters, self.characters, "characters of text", "serve.max_characters"),
+        ):
+            if number > most:
+                words = f"{number:,} {items} in one request; the limit is {most:,} (setting {setting})"
+                raise Refused(words, field=field)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDocument:
+    """One document of a request: what is ranked, what it is called, and what goes back to the client.
+
+    ``text`` may be empty; such a document is ranked last. ``echo`` is the document as ``return_documents``
+    shows it.
+    """
+
+    text: str
+    title: str | None = None
+    source: str | None = None
+    whole: str = ""
+    echo: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +123,9 @@ def read_request(
 
 
 def _read(
-    body: Mapping[str, Any],
-    limits: RequestLimits,
-    dialect: Dialect,
-    documents: str,
-    default_model: str,
-    *,
-    top: Sequence[str] = ("top_n",),
-    echo: str = "return_documents",
-) -> RerankRequest:
+    body: Mapping[str, Any], limits: RequestLimits, dialect: Dialect, documents: str, default_model: str,
+    *, top: Sequence[str] = ("top_n",), echo: str = "return_documents",
+) -> RerankRequest:  # fmt: skip
     if "query" not in body:
         raise Unusable("there is no query; send the question as 'query'", field="query")
     query = read_text(body["query"], "query")
@@ -164,37 +179,142 @@ def _flag(value: object) -> bool:
     return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
 
 
+def read_document(value: object, place: int, rank_fields: Sequence[str] = ()) -> RequestDocument:
+    """Return the document that a client sent at ``place``: a text, or an object in one of the known forms.
+
+    ``rank_fields`` are Cohere's: of an object, only these fields are read.
+    """
+    if value is None:
+        return RequestDocument("", echo={"text": ""})
+    if isinstance(value, str):
+        title, source, text = _hidden(value)
+        return RequestDocument(text, title, source, value, {"text": value})
+    if isinstance(value, Mapping):
+        return _from_object(value, place, rank_fields)
+    words = f"document {place} is a {_kind(value)}; send a text, or an object with 'text'"
+    raise Unusable(words, field="documents")
+
+
+def read_text(value: object, name: str) -> str:
+    """Return a text that may come as a string, as ``{"text"}`` or as a list of content parts."""
+    while isinstance(value, Mapping):
+        if isinstance(value.get("text"), str):
+            return str(value["text"])
+        if "content" not in value:
+            break
+        value = value["content"]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in value]
+        return "\n".join(part for part in parts if isinstance(part, str))
+    raise Unusable(f"{name} is {_kind(value)}; it must be a text", field=name)
+
+
+def _from_object(value: Mapping[str, Any], place: int, rank_fields: Sequence[str]) -> RequestDocument:
+    title = next((t for key in _TITLE_KEYS if isinstance(t := value.get(key), str) and t.strip()), None)
+    source = next(
+        (str(s) for key in _SOURCE_KEYS if isinstance(s := value.get(key), str | int) and str(s)), None
+    )
+    if rank_fields:
+        named = [value[name] for name in rank_fields if name in value and name not in _TITLE_KEYS]
+        text = "\n".join(str(item) for item in named if isinstance(item, str | int | float))
+    elif value.get("text") is not None or "content" in value:
+        inner = value.get("text")
+        text = read_text(inner if inner is not None else value["content"], f"document {place}")
+    else:  # an object without text: its own fields are what it says
+        texts = {key: item for key, item in value.items() if isinstance(item, str)}
+        said = [f"{key}: {item}" for key, item in texts.items() if key not in _TITLE_KEYS]
+        nested = any(isinstance(item, Mapping | list) for item in value.values())
+        if value and not said and title is None and not nested:
+            words = f"document {place} has no 'text' and no other field with a text"
+            raise Unusable(words, field="documents")
+        text = "\n".join(said)
+    if title is None and isinstance(value.get("text"), str) and not rank_fields:
+        title, found, text = _hidden(text)
+        source = source or found
+    whole = f"{title}\n{text}" if title else text
+    return RequestDocument(text, title, source, whole, {**value, "text": text})
+
+
+def _hidden(text: str) -> tuple[str | None, str | None, str]:
+    """Return (title, source, text) of a text whose head is metadata, or a title on a line of its own."""
+    header, gap, body = text[:_LONGEST_HEADER].partition("\n\n")
+    if gap and body.strip():
+        fields = _fields(header)
+        if fields is not None:
+            title = next((fields[key] for key in _TITLE_KEYS if fields.get(key)), None)
+            source = next((fields[key] for key in _SOURCE_KEYS if fields.get(key)), None)
+            return title, source, text[len(header) + 2 :]
+    first, newline, rest = text.partition("\n")
+    if newline and _reads_as_title(first, rest):
+        return first.strip().lstrip("#").strip(), None, rest.lstrip("\n")
+    return None, None, text
+
+
+def _fields(header: str) -> dict[str, str] | None:
+    """Return the metadata lines ``key: value`` of a header, or None where it is prose."""
+    found: dict[str, str] = {}
+    for line in header.split("\n"):
+        match = _FIELD.fullmatch(line)
+        if match is None:
+            return None
+        found[match[1].strip().lower()] = match[2].strip()
+    return found if not _KNOWN.isdisjoint(found) else None
+
+
+def _reads_as_title(first: str, rest: str) -> bool:
+    """Tell whether a first line is a title: short, no sentence, and not the first of many wrapped lines."""
+    line = first.strip()
+    if line.startswith("#") and line.lstrip("#").strip():
+        return bool(rest.strip())
+    following = [other for other in rest[:_LONGEST_HEADER].split("\n") if other.strip()]
+    if not line or not following or len(line) > _LONGEST_TITLE or line.endswith(_ENDS_A_SENTENCE):
+        return False
+    opening = following[0].lstrip()[0]
+    if opening.islower() or line[0] in "-*•>|{[<" or line.lower().startswith(("http://", "https://")):
+        return False
+    # Text wrapped at a column has lines of about one length; a title is shorter than what follows it.
+    return len(line) < 0.6 * max(len(other) for other in following)
+
+
+def _kind(value: object) -> str:
+    names = {int: "number", float: "number", bool: "truth value", dict: "object", type(None): "null"}
+    return names.get(type(value), type(value).__name__)
+
+
 def answer(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:
     """Return the body of the answer in the dialect of the request."""
-    return _ANSWERS[request.dialect](request, ranked[: request.top_n], request_id)
-
-
-def _tokens(request: RerankRequest) -> int:
-    """Return about how many tokens were read: a quarter of the characters, as in the library."""
-    return max(1, math.ceil(request.characters / 4))
-
-
-def _results(
-    request: RerankRequest, ranked: Sequence[Ranked], *, plain: bool = False
-) -> list[dict[str, Any]]:
+    ranked = ranked[: request.top_n]
+    tokens = max(1, math.ceil(request.characters / 4))  # about as many were read, as in the library
+    dialect, model, usage = request.dialect, {"model": request.model}, {"total_tokens": tokens}
+    both = {"prompt_tokens": tokens, "total_tokens": tokens}
+    if dialect == "tei":
+        return [
+            {"index": item.index, "score": _logit(item.score) if request.raw_scores else item.score}
+            | ({"text": _echo(request, item).get("text", "")} if request.return_documents else {})
+            for item in ranked
+        ]
+    if dialect == "nim":
+        rankings = [{"index": item.index, "logit": _logit(item.score)} for item in ranked]
+        return {"rankings": rankings, **model, "usage": both}
+    plain = dialect in {"infinity", "voyage"}
     results: list[dict[str, Any]] = []
     for item in ranked:
-        result: dict[str, Any] = {"index": item.index, "relevance_score": item.score}
+        results.append({"index": item.index, "relevance_score": item.score})
         if request.return_documents:
-            document = request.documents[item.index]
-            result["document"] = document.echo.get("text", "") if plain else document.echo
-        results.append(result)
-    return results
-
-
-def _cohere(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:
-    tokens = _tokens(request)
+            echo = _echo(request, item)
+            results[-1]["document"] = echo.get("text", "") if plain else echo
+    if dialect == "voyage":
+        return {"object": "list", "data": results, **model, "usage": usage}
+    if dialect == "dashscope":
+        return {"output": {"results": results}, "usage": usage, **model, "request_id": request_id}
     return {
         "id": request_id,
         "object": "rerank",
-        "model": request.model,
-        "results": _results(request, ranked, plain=request.dialect == "infinity"),
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        **model,
+        "results": results,
+        "usage": both,
         "meta": {
             "api_version": {"version": "2"},
             "billed_units": {"search_units": max(1, math.ceil(len(request.documents) / 100))},
@@ -203,56 +323,11 @@ def _cohere(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -
     }
 
 
-def _voyage(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:  # noqa: ARG001
-    return {
-        "object": "list",
-        "data": _results(request, ranked, plain=True),
-        "model": request.model,
-        "usage": {"total_tokens": _tokens(request)},
-    }
-
-
-def _tei(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:  # noqa: ARG001
-    results: list[dict[str, Any]] = []
-    for item in ranked:
-        result: dict[str, Any] = {
-            "index": item.index,
-            "score": _logit(item.score) if request.raw_scores else item.score,
-        }
-        if request.return_documents:
-            result["text"] = request.documents[item.index].echo.get("text", "")
-        results.append(result)
-    return results
-
-
-def _nim(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:  # noqa: ARG001
-    return {
-        "rankings": [{"index": item.index, "logit": _logit(item.score)} for item in ranked],
-        "model": request.model,
-        "usage": {"prompt_tokens": _tokens(request), "total_tokens": _tokens(request)},
-    }
-
-
-def _dashscope(request: RerankRequest, ranked: Sequence[Ranked], request_id: str) -> object:
-    return {
-        "output": {"results": _results(request, ranked)},
-        "usage": {"total_tokens": _tokens(request)},
-        "model": request.model,
-        "request_id": request_id,
-    }
+def _echo(request: RerankRequest, item: Ranked) -> Mapping[str, Any]:
+    return request.documents[item.index].echo
 
 
 def _logit(probability: float) -> float:
     """Return the log-odds, finite for 0 and 1; it falls where the probability falls."""
     inside = 1e-7 + probability * (1.0 - 2e-7)
     return math.log(inside / (1.0 - inside))
-
-
-_ANSWERS: Mapping[Dialect, Callable[[RerankRequest, Sequence[Ranked], str], object]] = {
-    "cohere": _cohere,
-    "infinity": _cohere,
-    "voyage": _voyage,
-    "tei": _tei,
-    "nim": _nim,
-    "dashscope": _dashscope,
-}

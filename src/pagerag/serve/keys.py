@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -21,11 +22,9 @@ class Keys:
 
     def __init__(self, file: str = "") -> None:
         self._file = Path(file).expanduser() if file else None
-        self._digests: tuple[bytes, ...] = ()
         self._stamp: tuple[int, int] | None = None
         self._looked = 0.0
-        if self._file is not None:
-            self._digests = self._read(self._file)
+        self._digests = self._read(self._file) if self._file is not None else ()
 
     def __bool__(self) -> bool:
         return self._file is not None
@@ -34,28 +33,23 @@ class Keys:
         """Return whether a header carries one of the keys: as Bearer, as Basic's password, or bare."""
         if self._file is None:
             return True
-        self._refresh()
+        self._refresh(self._file)
         offered = [
             hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest() for key in _offered(header or "")
         ]
-        found = False
-        for digest in self._digests:  # every key is compared, whichever fits
-            for key in offered:
-                found |= hmac.compare_digest(digest, key)
-        return found
+        # every key is compared, whichever fits
+        return sum(hmac.compare_digest(digest, key) for digest in self._digests for key in offered) > 0
 
-    def _refresh(self) -> None:
+    def _refresh(self, file: Path) -> None:
         """Read the file again where it changed; a file that is broken leaves the keys as they are."""
         now = time.monotonic()
-        if self._file is None or now - self._looked < _LOOK_AGAIN:
+        if now - self._looked < _LOOK_AGAIN:
             return
         self._looked = now
-        try:
-            status = self._file.stat()
+        with contextlib.suppress(OSError, SettingsError):
+            status = file.stat()
             if (status.st_mtime_ns, status.st_size) != self._stamp:
-                self._digests = self._read(self._file)
-        except (OSError, SettingsError):
-            return
+                self._digests = self._read(file)
 
     def _read(self, file: Path) -> tuple[bytes, ...]:
         try:
@@ -80,13 +74,12 @@ def _offered(header: str) -> list[str]:
     scheme, _, rest = value.partition(" ")
     if scheme.lower() == "bearer":
         return [rest.strip()]
-    if scheme.lower() == "basic":
-        try:
-            _, _, password = base64.b64decode(rest.strip(), validate=True).decode("utf-8").partition(":")
-        except (binascii.Error, UnicodeDecodeError):
-            return []
-        return [password]
-    return [value] if value else []
+    if scheme.lower() != "basic":
+        return [value] if value else []
+    try:
+        return [base64.b64decode(rest.strip(), validate=True).decode("utf-8").partition(":")[2]]
+    except (binascii.Error, UnicodeDecodeError):
+        return []
 
 
 def is_loopback(host: str) -> bool:

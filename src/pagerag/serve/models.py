@@ -21,29 +21,28 @@ Number = Annotated[float, Field(ge=-1e30, le=1e30)]
 Question = Annotated[str, Field(min_length=1, max_length=20_000, description="The question, in words.")]
 
 
+def _example(extra: Literal["forbid", "allow"] = "forbid", **body: Any) -> ConfigDict:
+    """Return how a request is read, with a body that shows one."""
+    return ConfigDict(extra=extra, json_schema_extra={"examples": [body]})
+
+
+def _option(description: str, **bounds: Any) -> Any:
+    """Return a field that may be left out."""
+    return Field(default=None, description=description, **bounds)
+
+
 class Tuning(BaseModel):
     """What a request may change of how promotion works; what it leaves out is as the server is set."""
 
     model_config = ConfigDict(extra="forbid")
 
-    k: int | None = Field(default=None, ge=1, le=1000, description="Units in the context.")
-    mode: Mode | None = Field(default=None, description="What a unit is.")
-    strategy: Literal["learned", "formula"] | None = Field(default=None, description="How support is scored.")
-    max_tokens: int | None = Field(
-        default=None, ge=1, le=10_000_000, description="Token budget of the context."
-    )
-    weights: dict[str, float] | None = Field(
-        default=None, description="Weights of the formula that differ from the shipped."
-    )
-    pool: int | None = Field(default=None, ge=1, le=1000, description="Units to retrieve (stores only).")
-    units: Literal["auto", "core", "context"] | None = Field(
-        default=None, description="What the reader sees (stores only)."
-    )
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is changed."""
-        return any(getattr(self, name) is not None for name in Tuning.model_fields)
+    k: int | None = _option("Units in the context.", ge=1, le=1000)
+    mode: Mode | None = _option("What a unit is.")
+    strategy: Literal["learned", "formula"] | None = _option("How support is scored.")
+    max_tokens: int | None = _option("Token budget of the context.", ge=1, le=10_000_000)
+    weights: dict[str, float] | None = _option("Weights of the formula that differ from the shipped.")
+    pool: int | None = _option("Units to retrieve (stores only).", ge=1, le=1000)
+    units: Literal["auto", "core", "context"] | None = _option("What the reader sees (stores only).")
 
 
 class CandidateIn(BaseModel):
@@ -58,7 +57,7 @@ class CandidateIn(BaseModel):
     position: int | None = None
     score: Number | None = None
     entities: list[str] | None = None
-    relations: list[list[str]] | None = Field(default=None, description="Facts as [head, relation, tail].")
+    relations: list[list[str]] | None = _option("Facts as [head, relation, tail].")
     vector: list[Number] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -66,17 +65,13 @@ class CandidateIn(BaseModel):
 class PromoteRequest(Tuning):
     """A question with its pool."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION, "candidates": _POOL, "k": 2}]}
-    )
+    model_config = _example(question=_QUESTION, candidates=_POOL, k=2)
 
     question: Question
     candidates: list[str | CandidateIn] = Field(
         description="Texts or objects, best first unless they have scores."
     )
-    vector: list[Number] | None = Field(
-        default=None, description="The question's embedding, where candidates have theirs."
-    )
+    vector: list[Number] | None = _option("The question's embedding, where candidates have theirs.")
 
 
 class PromoteResponse(BaseModel):
@@ -99,10 +94,10 @@ class PromoteResponse(BaseModel):
 class AskRequest(Tuning):
     """A question to a store."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION}]})
+    model_config = _example(question=_QUESTION)
 
     question: Question
-    store: str | None = Field(default=None, description="The store's name; without it, the first.")
+    store: str | None = _option("The store's name; without it, the first.")
     trace: bool = Field(default=False, description="Every step of retrieval and promotion.")
     stream: bool = Field(default=False, description="Answer as server-sent events: stage, words, result.")
 
@@ -127,9 +122,7 @@ class AskResponse(BaseModel):
 class ExplainRequest(Tuning):
     """A question to a store, or with candidates of its own; the answer is what the page draws."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"question": _QUESTION, "candidates": _POOL, "k": 2}]}
-    )
+    model_config = _example(question=_QUESTION, candidates=_POOL, k=2)
 
     question: Question
     store: str | None = None
@@ -182,12 +175,7 @@ class SourceOut(BaseModel):
 class ChatRequest(BaseModel):
     """OpenAI's chat completion; the model names a store. Fields that mean nothing here are ignored."""
 
-    model_config = ConfigDict(
-        extra="allow",
-        json_schema_extra={
-            "examples": [{"model": "my-store", "messages": [{"role": "user", "content": _QUESTION}]}]
-        },
-    )
+    model_config = _example("allow", model="my-store", messages=[{"role": "user", "content": _QUESTION}])
 
     model: str | None = None
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=1000)

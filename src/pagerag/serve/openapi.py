@@ -13,9 +13,28 @@ from starlette.responses import Response
 from pagerag import __version__
 from pagerag.serve import models
 
-_OBJECT = {"type": "object"}
+STREAM = "text/event-stream"
 TEXT = {"type": "string"}
-EVENTS = {"type": "object", "properties": {"event": TEXT, "data": TEXT}}
+_OBJECT: dict[str, Any] = {"type": "object"}
+_FLAG = {"type": "boolean"}
+
+
+def an_object(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object by what it must have and what is known of its properties."""
+    told = {"required": list(required), "properties": properties}
+    return {**_OBJECT, **{key: value for key, value in told.items() if value}}
+
+
+def a_list(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items, **more}
+
+
+def _any(*schemas: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": list(schemas)}
+
+
+EVENTS = an_object(event=TEXT, data=TEXT)
 """One server-sent event, as OpenAPI describes a stream of them."""
 
 _STATUSES = {
@@ -36,83 +55,49 @@ _STATUSES = {
     504: "No result within the time limit.",
 }
 _MODELS: tuple[type[BaseModel], ...] = (
-    models.PromoteRequest,
-    models.PromoteResponse,
-    models.AskRequest,
-    models.AskResponse,
-    models.ExplainRequest,
-    models.StoresOut,
-    models.SourceOut,
-    models.ChatRequest,
-    models.ErrorBody,
+    models.PromoteRequest, models.PromoteResponse, models.AskRequest, models.AskResponse,
+    models.ExplainRequest, models.StoresOut, models.SourceOut, models.ChatRequest, models.ErrorBody,
     models.OpenAIErrorBody,
-)
+)  # fmt: skip
 
-_TEXTS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}, "minItems": 1}
-_QUERY = {
-    "anyOf": [
-        {"type": "string", "minLength": 1},
-        {"type": "object", "properties": {"text": {"type": "string"}}},
-    ]
-}
-_COUNT = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}
-_RESULTS = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["index", "relevance_score"],
-        "properties": {
-            "index": {"type": "integer"},
-            "relevance_score": {"type": "number"},
-            "document": {"anyOf": [{"type": "object"}, {"type": "string"}]},
-        },
-    },
-}
+_TEXTS = a_list(_any(TEXT, _OBJECT), minItems=1)
+_QUERY = _any({**TEXT, "minLength": 1}, an_object(text=TEXT))
+_COUNT = _any({"type": "integer", "minimum": 0}, {"type": "null"})
+_RESULTS = a_list(
+    an_object(
+        "index",
+        "relevance_score",
+        index={"type": "integer"},
+        relevance_score={"type": "number"},
+        document=_any(_OBJECT, TEXT),
+    )
+)
 _SCHEMAS: dict[str, Any] = {
     "RerankBody": {
-        "type": "object",
+        **_OBJECT,
         "description": "One of five dialects, told by its fields.",
         "properties": {
-            "model": {"type": "string"},
+            "model": TEXT,
             "query": _QUERY,
-            "documents": _TEXTS,
-            "texts": _TEXTS,
-            "passages": _TEXTS,
-            "input": {"type": "object", "properties": {"query": _QUERY, "documents": _TEXTS}},
-            "parameters": {
-                "type": "object",
-                "properties": {"top_n": _COUNT, "return_documents": {"type": "boolean"}},
-            },
+            **dict.fromkeys(("documents", "texts", "passages"), _TEXTS),
+            "input": an_object(query=_QUERY, documents=_TEXTS),
+            "parameters": an_object(top_n=_COUNT, return_documents=_FLAG),
             "top_n": _COUNT,
             "top_k": _COUNT,
-            "return_documents": {"anyOf": [{"type": "boolean"}, {"type": "string"}]},
-            "return_text": {"type": "boolean"},
-            "raw_scores": {"type": "boolean"},
-            "rank_fields": {"type": "array", "items": {"type": "string"}},
+            "return_documents": _any(_FLAG, TEXT),
+            "return_text": _FLAG,
+            "raw_scores": _FLAG,
+            "rank_fields": a_list(TEXT),
         },
     },
-    "RerankAnswer": {
-        "anyOf": [
-            {
-                "type": "object",
-                "required": ["results", "model", "usage"],
-                "properties": {"results": _RESULTS},
-            },
-            {"type": "object", "required": ["data", "model", "usage"], "properties": {"data": _RESULTS}},
-            {
-                "type": "object",
-                "required": ["rankings"],
-                "properties": {"rankings": {"type": "array", "items": _OBJECT}},
-            },
-            {"type": "object", "required": ["output"], "properties": {"output": _OBJECT}},
-            {"type": "array", "items": {"type": "object", "required": ["index", "score"]}},
-        ]
-    },
-    "DashScopeError": {
-        "type": "object",
-        "required": ["code", "message", "request_id"],
-        "properties": {name: {"type": "string"} for name in ("code", "message", "request_id")},
-    },
+    "RerankAnswer": _any(
+        an_object("results", "model", "usage", results=_RESULTS),
+        an_object("data", "model", "usage", data=_RESULTS),
+        an_object("rankings", rankings=a_list(_OBJECT)),
+        an_object("output", output=_OBJECT),
+        a_list(an_object("index", "score")),
+    ),
+    "DashScopeError": an_object("code", "message", "request_id", code=TEXT, message=TEXT, request_id=TEXT),
 }
 
 
@@ -156,29 +141,22 @@ def describe(app: FastAPI) -> None:
     """Give the app an OpenAPI document with our schemas in it."""
 
     def made() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = get_openapi(
-                title="pagerag",
-                version=__version__,
-                summary="Evidence promotion for retrieval-augmented generation",
-                routes=app.routes,
-            )
-            _, described = models_json_schema(
-                [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
-            )
-            schemas = document.setdefault("components", {}).setdefault("schemas", {})
-            schemas.clear()
-            schemas.update({**described.get("$defs", {}), **_SCHEMAS})
-            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-            document["security"] = [{}, {"key": []}]
-            for path in document["paths"].values():
-                for operation in path.values():
-                    operation["responses"] = {
-                        code: told
-                        for code, told in operation["responses"].items()
-                        if code != "200" or "content" in told
-                    }
-            app.openapi_schema = document
-        return app.openapi_schema
+        if app.openapi_schema is not None:
+            return app.openapi_schema
+        summary = "Evidence promotion for retrieval-augmented generation"
+        document = get_openapi(title="pagerag", version=__version__, summary=summary, routes=app.routes)
+        _, described = models_json_schema(
+            [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
+        )
+        components = document.setdefault("components", {})
+        components["schemas"] = {**described.get("$defs", {}), **_SCHEMAS}
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{}, {"key": []}]
+        for operation in (one for path in document["paths"].values() for one in path.values()):
+            replies = operation["responses"]
+            if "content" not in replies.get("200", {"content": ""}):
+                del replies["200"]
+        app.openapi_schema = document
+        return document
 
     app.openapi = made  # type: ignore[method-assign]

@@ -7,18 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pagerag.errors import (
-    BackendError,
-    EndpointError,
-    FormatError,
-    InputError,
-    MissingExtraError,
-    PageRAGError,
-    ReaderError,
-    ReaderTimeoutError,
-    SettingsError,
-    StoreError,
-)
+from pagerag import errors
 
 
 @dataclass(slots=True)
@@ -56,26 +45,34 @@ class Refused(Problem):
         super().__init__(413, "too_large", message, field)
 
 
-# The first class that fits wins; what is not listed is a fault of ours.
-_STATUS: tuple[tuple[type[PageRAGError], int], ...] = (
-    (ReaderTimeoutError, 504),
-    (EndpointError, 502),
-    (ReaderError, 502),
-    (BackendError, 502),
-    (InputError, 422),
-    (FormatError, 422),
-    (SettingsError, 422),
-    (MissingExtraError, 501),
-    (StoreError, 503),
-)
+class ClientGoneError(Problem):
+    """Nobody waits for the answer any more: 499, which nobody reads; it stands in the log."""
 
+    def __init__(self) -> None:
+        super().__init__(499, "client_gone", "the client has gone away")
+
+
+# The first class that fits wins; what is not listed is a fault of ours.
+_STATUS: Mapping[type[errors.PageRAGError], int] = {
+    errors.ReaderTimeoutError: 504,
+    errors.EndpointError: 502,
+    errors.ReaderError: 502,
+    errors.BackendError: 502,
+    errors.InputError: 422,
+    errors.FormatError: 422,
+    errors.SettingsError: 422,
+    errors.MissingExtraError: 501,
+    errors.StoreError: 503,
+}
 
 FAULT = Problem(500, "internal", "an unexpected error; the server's log has it under the request id")
 
 
-def problem_of(error: PageRAGError) -> Problem:
-    """Return the status and the words for one of the library's own errors."""
-    status = next((code for kind, code in _STATUS if isinstance(error, kind)), None)
+def problem_of(error: Exception) -> Problem:
+    """Return the status and the words for one of the library's own errors; others are faults of ours."""
+    if isinstance(error, Problem):
+        return error
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), None)
     return FAULT if status is None else Problem(status, type(error).__name__, str(error))
 
 
@@ -85,25 +82,12 @@ def shape(path: str, problem: Problem, request_id: str) -> Mapping[str, Any]:
     Rerank clients read ``detail`` (Jina, Voyage), ``message`` (Cohere) or ``error`` and ``error_type`` (TEI);
     OpenAI's read an object ``error``; DashScope's read ``code``.
     """
+    kind, message, told = problem.kind, problem.message, {"request_id": request_id}
     if path.startswith(("/v1/chat/", "/v1/models")):
-        kind = "invalid_request_error" if problem.status < 500 else "server_error"
-        if problem.status == 401:
-            kind = "authentication_error"
-        elif problem.status == 429:
-            kind = "rate_limit_error"
-        return {
-            "error": {
-                "message": problem.message, "type": kind, "code": problem.kind, "param": problem.field,
-                "request_id": request_id,
-            }
-        }  # fmt: skip
+        usual = "invalid_request_error" if problem.status < 500 else "server_error"
+        sort = {401: "authentication_error", 429: "rate_limit_error"}.get(problem.status, usual)
+        return {"error": {"message": message, "type": sort, "code": kind, "param": problem.field, **told}}
     if path.startswith("/api/v1/services/"):
-        return {"code": problem.kind, "message": problem.message, "request_id": request_id}
-    return {
-        "detail": problem.message,
-        "message": problem.message,
-        "error": problem.message,
-        "error_type": problem.kind,
-        "field": problem.field,
-        "request_id": request_id,
-    }
+        return {"code": kind, "message": message, **told}
+    words = dict.fromkeys(("detail", "message", "error"), message)
+    return {**words, "error_type": kind, "field": problem.field, **told}

@@ -23,8 +23,8 @@ import uvicorn
 from pagerag.errors import SettingsError
 from pagerag.serve.app import create_app
 from pagerag.serve.keys import Keys, check_exposure
-from pagerag.serve.logs import log, set_up
 from pagerag.serve.operation import Operation
+from pagerag.serve.telemetry import log, set_up
 from pagerag.settings import Settings
 
 NOTICE = 0.5
@@ -32,7 +32,6 @@ NOTICE = 0.5
 load balancer sees /ready fail, before the socket is gone."""
 
 _BACKLOG = 2048
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class DrainingServer(uvicorn.Server):
@@ -49,44 +48,38 @@ class DrainingServer(uvicorn.Server):
             self.should_exit = self.force_exit = True
             return
         self._asked = True
-        self.served.stop()
+        self.served.service.stopping = True
         log("stopping", drain=self.served.service.settings.serve.drain)
-        threading.Timer(NOTICE, self._close).start()
-
-    def _close(self) -> None:
-        self.should_exit = True
+        threading.Timer(NOTICE, setattr, (self, "should_exit", True)).start()
 
 
 def run(settings: Settings, stores: Mapping[str, str], *, announce: bool = False) -> int:
     """Serve until told to stop; return the exit code. ``announce`` prints the address as JSON on stdout."""
     if settings.serve.workers == 1:
         return run_app(lambda: create_app(settings, dict(stores)), settings, list(stores), announce=announce)
-    listening = _listen(settings, list(stores), announce=announce)
-    return _supervise(settings, dict(stores), listening)
+    return _supervise(settings, dict(stores), _listen(settings, list(stores), announce=announce))
 
 
 def run_app(
     make: Callable[[], Operation], settings: Settings, stores: list[str], *, announce: bool = False
 ) -> int:
     """Serve one application in this process until told to stop; return the exit code."""
-    listening = _listen(settings, stores, announce=announce)
-    return _serve(make(), settings, listening)
+    return _serve(make, settings, _listen(settings, stores, announce=announce))
 
 
-def _listen(settings: Settings, stores: list[str], *, announce: bool = False) -> socket.socket:
+def _listen(settings: Settings, stores: list[str], *, announce: bool) -> socket.socket:
     """Check who could reach the address, bind it and say where it is."""
     serve = settings.serve
     check_exposure(serve.host, Keys(serve.api_key_file), insecure=serve.insecure)
     set_up(serve.log_level)
     listening = bind(serve.host, serve.port)
     host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if announce:
-        told = {"url": f"http://{shown}:{port}", "pid": os.getpid(), "stores": stores}
-        print(json.dumps(told), flush=True)
-    log("listening", url=f"http://{shown}:{port}", workers=serve.workers, stores=stores)
+        print(json.dumps({"url": url, "pid": os.getpid(), "stores": stores}), flush=True)
+    log("listening", url=url, workers=serve.workers, stores=stores)
     if sys.stderr.isatty():
-        print(f"pagerag is at http://{shown}:{port}/  (Ctrl-C stops it)", file=sys.stderr)
+        print(f"pagerag is at {url}/  (Ctrl-C stops it)", file=sys.stderr)
     return listening
 
 
@@ -126,10 +119,9 @@ def server_config(app: Operation, settings: Settings) -> uvicorn.Config:
     )
 
 
-def _serve(app: Operation, settings: Settings, listening: socket.socket) -> int:
-    """Serve in this process."""
-    config = server_config(app, settings)
-    server = DrainingServer(config, app)
+def _serve(make: Callable[[], Operation], settings: Settings, listening: socket.socket) -> int:
+    app = make()
+    server = DrainingServer(server_config(app, settings), app)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(server.serve(sockets=[listening]))
     return 0 if server.started else 1
@@ -138,7 +130,7 @@ def _serve(app: Operation, settings: Settings, listening: socket.socket) -> int:
 def _work(settings: Settings, stores: dict[str, str], listening: socket.socket) -> None:
     """Serve in a worker process."""
     set_up(settings.serve.log_level)
-    sys.exit(_serve(create_app(settings, stores), settings, listening))
+    sys.exit(_serve(lambda: create_app(settings, stores), settings, listening))
 
 
 def _supervise(settings: Settings, stores: dict[str, str], listening: socket.socket) -> int:
@@ -147,7 +139,7 @@ def _supervise(settings: Settings, stores: dict[str, str], listening: socket.soc
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = counters  # before a worker imports prometheus_client
     spawn = multiprocessing.get_context("spawn")
     stop = threading.Event()
-    for number in _SIGNALS:
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
 
     def start() -> BaseProcess:
@@ -169,19 +161,15 @@ def _supervise(settings: Settings, stores: dict[str, str], listening: socket.soc
                 time.sleep(min(0.1 * 2**failures, 5.0))
                 workers[place] = start()
     finally:
-        _end(workers, settings.serve.drain)
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError, AttributeError):
+                worker.terminate()
+        last = time.monotonic() + settings.serve.drain + NOTICE + 5.0
+        for worker in workers:
+            worker.join(max(0.1, last - time.monotonic()))
+            if worker.is_alive():
+                log("a worker did not end in time", level=40, pid=worker.pid)
+                worker.kill()
         listening.close()
         shutil.rmtree(counters, ignore_errors=True)
     return 0
-
-
-def _end(workers: list[BaseProcess], drain: float) -> None:
-    for worker in workers:
-        with contextlib.suppress(ProcessLookupError, AttributeError):
-            worker.terminate()
-    last = time.monotonic() + drain + NOTICE + 5.0
-    for worker in workers:
-        worker.join(max(0.1, last - time.monotonic()))
-        if worker.is_alive():
-            log("a worker did not end in time", level=40, pid=worker.pid)
-            worker.kill()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pagerag.promotion import Promoter, Promotion
-from pagerag.serve.dialects import Ranked, RerankRequest
-from pagerag.serve.documents import RequestDocument
+from pagerag.serve.dialects import Ranked, RequestDocument, RerankRequest
 from pagerag.units import Candidate
 
 STEP = 1e-6
@@ -20,6 +19,7 @@ def rank(promoter: Promoter, request: RerankRequest, k: int) -> tuple[list[Ranke
     request does not say how many it wants.
     """
     told = [place for place, document in enumerate(request.documents) if document.text.strip()]
+    silent = [place for place, document in enumerate(request.documents) if not document.text.strip()]
     promotion = None
     order: list[int] = []
     scores: list[float] = []
@@ -27,13 +27,9 @@ def rank(promoter: Promoter, request: RerankRequest, k: int) -> tuple[list[Ranke
         documents = [request.documents[place] for place in told]
         promotion = promote_documents(promoter, request.query, documents, request.top_n or k)
         order = [told[place] for place in promotion.ranking]
-        values = promotion.scores
-        scores = [float(values[place]) for place in promotion.ranking]
-    inside = set(order)
-    silent = [place for place in range(len(request.documents)) if place not in inside]
+        scores = promotion.scores[list(promotion.ranking)].tolist()
     scores = falling([*scores, *[0.0] * len(silent)])
-    ranked = [Ranked(place, score) for place, score in zip([*order, *silent], scores, strict=True)]
-    return ranked, promotion
+    return [Ranked(*pair) for pair in zip([*order, *silent], scores, strict=True)], promotion
 
 
 def promote_documents(

@@ -12,10 +12,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from pagerag.pipeline import Result, Stage
-from pagerag.serve.body import read_model
-from pagerag.serve.documents import read_text
+from pagerag.serve.dialects import read_text
 from pagerag.serve.models import ChatRequest
-from pagerag.serve.openapi import EVENTS, documented
+from pagerag.serve.openapi import EVENTS, STREAM, an_object, documented
 from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Unusable, shape
 from pagerag.serve.service import MODEL, Service, json_response
@@ -32,16 +31,9 @@ def router(service: Service) -> APIRouter:
     @routes.get("/v1/models", **documented("models", "Stores as models", errors="OpenAIErrorBody"))
     async def models() -> Response:
         """List the stores as models, and the reranker."""
-        names = [MODEL, *(held.name for held in service.stores)]
-        return json_response(
-            {
-                "object": "list",
-                "data": [
-                    {"id": name, "object": "model", "created": 0, "owned_by": "pagerag"}
-                    for name in dict.fromkeys(names)
-                ],
-            }
-        )
+        names = dict.fromkeys([MODEL, *(held.name for held in service.stores)])
+        told = {"object": "model", "created": 0, "owned_by": "pagerag"}
+        return json_response({"object": "list", "data": [{"id": name, **told} for name in names]})
 
     @routes.post(
         _PATH,
@@ -49,24 +41,24 @@ def router(service: Service) -> APIRouter:
             "chat",
             "Chat with a store",
             request="ChatRequest",
-            response={"type": "object", "required": ["id", "choices", "usage"]},
-            also={"text/event-stream": EVENTS},
+            response=an_object("id", "choices", "usage"),
+            also={STREAM: EVENTS},
             errors="OpenAIErrorBody",
         ),
     )
     async def chat(request: Request) -> Response:
         """Answer the last question of a conversation from the store that ``model`` names."""
-        asked = read_model(ChatRequest, await service.body(request, service.asks))
+        asked = await service.model(request, service.asks, ChatRequest)
         held = _store(service, asked.model)
         question = _question(asked)
         work = work_of(request.scope)
         head = {"id": f"chatcmpl-{work.id}", "created": int(time.time()), "model": asked.model or held.name}
         if asked.stream:
-            stream = AnswerStream(service, held.pipeline, None, question)
+            stream = AnswerStream(service, held.pipeline, question)
             usage = bool((asked.stream_options or {}).get("include_usage"))
             return event_stream(_chunks(service, stream, head, held, request, usage=usage))
         with service.telemetry.span("chat", "CHAIN", request.headers) as span:
-            result = await service.asking(request, lambda: held.pipeline().ask(question))
+            result = await service.run(service.asks, request, lambda: held.pipeline().ask(question))
             span.question(question)
             span.answer(result.statement)
         service.count(request, result.state, question)
@@ -101,43 +93,36 @@ def _question(asked: ChatRequest) -> str:
     raise Unusable("there is no message of the role 'user' with text in it", field="messages")
 
 
-def _sources(result: Result) -> list[str]:
-    """Return one line for each unit that the answer cites."""
-    lines: dict[int, str] = {}
-    for citation in result.citations:
-        place = result.place(citation)
-        short = str(replace(place, path=PurePath(place.path).name)) if place.path else ""
-        title = result.units[citation.number - 1].title
-        said = " — ".join(part for part in (title, short) if part) or citation.candidate_id
-        lines.setdefault(citation.number, f"[{citation.number}] {said}")
-    return [lines[number] for number in sorted(lines)]
-
-
 def _written(result: Result, held: Held, request: Request) -> tuple[str, list[dict[str, Any]]]:
     """Return the answer with its sources below it, and an annotation for each mark ``[n]`` in it."""
+    first = {citation.number: citation for citation in reversed(result.citations)}
+    cited = dict(sorted(first.items()))
+    places = {number: result.place(citation) for number, citation in cited.items()}
+    titles = {number: result.units[number - 1].title for number in cited}
     text = result.statement
-    sources = _sources(result)
-    if sources:
-        text += "\n\nSources:\n" + "\n".join(sources)
+    lines = []
+    for number, place in places.items():
+        short = str(replace(place, path=PurePath(place.path).name)) if place.path else ""
+        said = " — ".join(part for part in (titles[number], short) if part)
+        lines.append(f"[{number}] {said or cited[number].candidate_id}")
+    if lines:
+        text += "\n\nSources:\n" + "\n".join(lines)
     link = f"{str(request.base_url).rstrip('/')}/?store={quote(held.name)}&q={quote(result.question)}"
     annotations: list[dict[str, Any]] = []
-    for citation in {citation.number: citation for citation in reversed(result.citations)}.values():
-        mark = f"[{citation.number}]"
+    for number, citation in cited.items():
+        mark = f"[{number}]"
         start = text.find(mark)
         if start >= 0:
-            place = result.place(citation)
             annotations.append(
                 {
                     "type": "url_citation",
                     "url_citation": {
-                        "start_index": start,
-                        "end_index": start + len(mark),
-                        "url": f"{link}#unit-{citation.number}",
-                        "title": result.units[citation.number - 1].title or citation.candidate_id,
+                        "start_index": start, "end_index": start + len(mark), "url": f"{link}#unit-{number}",
+                        "title": titles[number] or citation.candidate_id,
                     },
                     "pagerag": {
-                        "number": citation.number, "id": citation.candidate_id, "quote": citation.quote,
-                        **place.to_dict(),
+                        "number": number, "id": citation.candidate_id, "quote": citation.quote,
+                        **places[number].to_dict(),
                     },
                 }
             )  # fmt: skip

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from pagerag.errors import InputError
 from pagerag.explain import page, paths_svg, view
-from pagerag.pipeline import PageRAG, Result, Stage
-from pagerag.promotion import Promotion, Weights
-from pagerag.promotion.promoter import Promoter
-from pagerag.serve.body import read_model
+from pagerag.pipeline import PageRAG, Stage
+from pagerag.promotion import Promoter, Promotion, Weights
 from pagerag.serve.models import AskRequest, CandidateIn, ExplainRequest, PromoteRequest, Tuning
-from pagerag.serve.openapi import EVENTS, TEXT, documented
-from pagerag.serve.problems import Problem, Unusable
+from pagerag.serve.openapi import EVENTS, STREAM, TEXT, a_list, an_object, documented
+from pagerag.serve.operation import work_of
+from pagerag.serve.problems import Problem, Refused, Unusable
 from pagerag.serve.service import Service, json_response
-from pagerag.serve.sources import document_around
-from pagerag.serve.stores import Held, tuned_promoter
+from pagerag.serve.stores import tuned_promoter
 from pagerag.serve.streams import AnswerStream, event, event_stream
 from pagerag.serve.uploads import indexed, safe_name
+from pagerag.units import Answer, Candidate, Mode
+
+_Shown = tuple[dict[str, Any], str]  # a view, and its picture as a file
 
 
 def router(service: Service) -> APIRouter:
@@ -35,12 +35,12 @@ def router(service: Service) -> APIRouter:
     )
     async def promote(request: Request) -> Response:
         """Select a small supported context from a pool of candidates; the whole trace comes back."""
-        asked = read_model(PromoteRequest, await service.body(request, service.promotions))
+        asked = await service.model(request, service.promotions, PromoteRequest)
         candidates = _pool(service, asked.candidates)
         service.metrics.documents.observe(len(candidates))
         with service.telemetry.span("promote", "RERANKER", request.headers) as span:
-            promotion = await service.promoting(
-                request, _promote, service.promoter, asked, candidates, asked.vector
+            promotion = await service.run(
+                service.promotions, request, _promote, service.promoter, asked, candidates, asked.vector
             )
             span.question(asked.question)
             span.set(reranker__top_k=promotion.k, metadata__state=promotion.state)
@@ -51,24 +51,25 @@ def router(service: Service) -> APIRouter:
     @routes.post(
         "/v1/ask",
         **documented(
-            "ask",
-            "Ask a store",
-            request="AskRequest",
-            response="AskResponse",
-            also={"text/event-stream": EVENTS},
+            "ask", "Ask a store", request="AskRequest", response="AskResponse", also={STREAM: EVENTS}
         ),
     )
     async def ask(request: Request) -> Response:
         """Answer a question from a store, with citations, verdict and evidence."""
-        asked = read_model(AskRequest, await service.body(request, service.asks))
+        asked = await service.model(request, service.asks, AskRequest)
         held = service.stores.get(asked.store)
         if asked.stream:
-            return event_stream(
-                _told(service, request, asked, AnswerStream(service, held.pipeline, asked, asked.question))
-            )
+            stream = AnswerStream(service, lambda: held.pipeline(asked), asked.question)
+            return event_stream(_told(service, request, asked, stream))
         with service.telemetry.span("ask", "CHAIN", request.headers) as span:
-            result = await service.asking(request, lambda: held.pipeline(asked).ask(asked.question))
-            _tell(span, result)
+            result = await service.run(
+                service.asks, request, lambda: held.pipeline(asked).ask(asked.question)
+            )
+            span.question(result.question)
+            span.answer(result.statement)
+            sufficiency = float(result.promotion.sufficiency)
+            span.set(metadata__state=result.state, metadata__sufficiency=sufficiency)
+            span.documents("retrieval.documents", [(u.id, u.text, u.score) for u in result.units])
         service.count(request, result.state, asked.question, candidates=len(result.pool))
         return json_response(result.to_dict(trace=asked.trace))
 
@@ -83,15 +84,17 @@ def router(service: Service) -> APIRouter:
     )
     async def explain(request: Request) -> Response:
         """Return everything that the page draws: verdict, paths, steps, graph; or the page as one file."""
-        asked = read_model(ExplainRequest, await service.body(request, service.asks))
+        asked = await service.model(request, service.asks, ExplainRequest)
         if asked.candidates is not None:
             pool = _pool(service, asked.candidates)
-            shown = await service.promoting(request, _explain_pool, service, asked, pool)
+            explained = await service.run(
+                service.promotions, request, _explain_pool, service.promoter, asked, pool
+            )
         else:
             held = service.stores.get(asked.store)
-            shown = await service.asking(request, _explain_store, held.pipeline, asked)
+            explained = await service.run(service.asks, request, _explain_store, held.pipeline, asked)
+        shown, picture = explained
         service.count(request, shown["state"], asked.question, candidates=len(shown["candidates"]))
-        picture = shown.pop("picture_alone")
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="pagerag-explanation.html"'}
             return Response(page(shown), media_type="text/html; charset=utf-8", headers=headers)
@@ -102,7 +105,9 @@ def router(service: Service) -> APIRouter:
     @routes.get("/v1/stores", **documented("stores", "The stores that are served", response="StoresOut"))
     async def stores(request: Request) -> Response:
         """Return what each store holds."""
-        described = await service.asking(request, lambda: [held.describe() for held in service.stores])
+        described = await service.run(
+            service.asks, request, lambda: [held.describe() for held in service.stores]
+        )
         return json_response({"stores": described})
 
     @routes.get("/v1/weights", **documented("weights", "The formula's weights"))
@@ -115,30 +120,20 @@ def router(service: Service) -> APIRouter:
         **documented(
             "upload",
             "Index files into a store",
-            request={
-                "type": "object",
-                "required": ["files"],
-                "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
-            },
+            request=an_object("files", files=a_list({**TEXT, "format": "binary"})),
             request_kind="multipart/form-data",
             response=EVENTS,
-            kind="text/event-stream",
+            kind=STREAM,
         ),
     )
     async def upload(request: Request, store: str) -> Response:
         """Write the files beside the store and index them; progress comes as server-sent events."""
         held = service.stores.get(store)
-        if not service.settings.serve.uploads:
-            raise Problem(403, "no_uploads", "this server takes no files (setting serve.uploads)")
         files = await _files(service, request)
-        service.note(request, files=len(files), bytes=sum(map(len, files.values())))
+        sizes = [len(content) for content in files.values()]
+        work_of(request.scope).notes.update(files=len(sizes), bytes=sum(sizes))
         return event_stream(indexed(held, files, service.settings))
 
-    _add_source(routes, service)
-    return routes
-
-
-def _add_source(routes: APIRouter, service: Service) -> None:
     @routes.get(
         "/v1/stores/{store}/source",
         **documented("source", "The document around a passage", response="SourceOut"),
@@ -146,7 +141,9 @@ def _add_source(routes: APIRouter, service: Service) -> None:
     async def source(request: Request, store: str, unit: str = "") -> Response:
         """Return the text of the document that a passage stands in, put together from the store."""
         held = service.stores.get(store)
-        return json_response(await service.asking(request, _source, held, unit))
+        return json_response(await service.run(service.asks, request, held.document_around, unit))
+
+    return routes
 
 
 # -- jobs, run in a thread
@@ -169,39 +166,29 @@ def _promote(
     )
 
 
-def _source(held: Held, unit: str) -> dict[str, Any]:
-    corpus = held.pipeline().store
-    if corpus is None:
-        raise Problem(404, "no_document", f"the store {held.name!r} keeps no documents", "unit")
-    try:
-        return document_around(corpus, unit)
-    except InputError:
-        raise Problem(404, "no_document", f"the store {held.name!r} has no unit {unit!r}", "unit") from None
-
-
-def _explain_pool(service: Service, asked: ExplainRequest, candidates: list[Any]) -> dict[str, Any]:
-    promotion = _promote(service.promoter, asked, candidates)
+def _explain_pool(promoter: Promoter, asked: ExplainRequest, candidates: list[Any]) -> _Shown:
+    promotion = _promote(promoter, asked, candidates)
     if not asked.answer:
-        return _shown(promotion, None, ())
+        return _shown(promotion)
     from pagerag.read.evidence import EvidenceReader
 
-    units = tuple(promotion.core or promotion.context)
+    units = promotion.core or promotion.context
     answer = EvidenceReader().read(asked.question, units, state=promotion.state)
     return _shown(promotion, answer, units)
 
 
-def _explain_store(pipeline: Callable[[Tuning], PageRAG], asked: ExplainRequest) -> dict[str, Any]:
+def _explain_store(pipeline: Callable[[Tuning], PageRAG], asked: ExplainRequest) -> _Shown:
     if not asked.answer:
-        _, promotion = pipeline(asked).gather(asked.question)
-        return _shown(promotion, None, ())
+        return _shown(pipeline(asked).gather(asked.question)[1])
     result = pipeline(asked).ask(asked.question)
     return _shown(result.promotion, result.answer, result.units, timings=result.timings, found=result.found)
 
 
-def _shown(promotion: Promotion, answer: Any, units: Any, **more: Any) -> dict[str, Any]:
+def _shown(
+    promotion: Promotion, answer: Answer | None = None, units: Sequence[Candidate] = (), **more: Any
+) -> _Shown:
     shown = view(promotion, answer=answer, units=units, **more)
-    shown["picture_alone"] = paths_svg(promotion, answer, units, alone=True)
-    return shown
+    return shown, paths_svg(promotion, answer, units, alone=True)
 
 
 # -- requests
@@ -212,23 +199,21 @@ def _pool(service: Service, given: list[str | CandidateIn]) -> list[Any]:
     characters = sum(len(item) if isinstance(item, str) else len(item.text) for item in given)
     service.limits.check(len(given), characters, field="candidates")
     if not given:
-        raise Unusable(
-            "candidates is empty; there is nothing to promote", field="candidates", kind="EmptyPoolError"
-        )
+        words = "candidates is empty; there is nothing to promote"
+        raise Unusable(words, field="candidates", kind="EmptyPoolError")
     return [item if isinstance(item, str) else item.model_dump(exclude_none=True) for item in given]
 
 
 async def _files(service: Service, request: Request) -> dict[str, bytes]:
     """Return the uploaded files by safe name, within the limit of size."""
+    if not service.settings.serve.uploads:
+        raise Problem(403, "no_uploads", "this server takes no files (setting serve.uploads)")
     most = int(service.settings.serve.max_upload_mb * 2**20)
     said = request.headers.get("content-length", "")
-    too_large = Problem(
-        413, "too_large", f"more than {most:,} bytes of files (setting serve.max_upload_mb)", "files"
-    )
     if not said.isdecimal():
-        raise Problem(422, "InputError", "an upload must say its Content-Length", "files")
+        raise Unusable("an upload must say its Content-Length", field="files")
     if int(said) > most:
-        raise too_large
+        raise Refused(f"more than {most:,} bytes of files (setting serve.max_upload_mb)", field="files")
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise Unusable("send files as multipart/form-data, each under the name 'files'", field="files")
     try:
@@ -244,25 +229,16 @@ async def _files(service: Service, request: Request) -> dict[str, bytes]:
     return files
 
 
-def _tell(span: Any, result: Result) -> None:
-    span.question(result.question)
-    span.answer(result.statement)
-    span.set(metadata__state=result.state, metadata__sufficiency=float(result.promotion.sufficiency))
-    span.documents("retrieval.documents", [(u.id, u.text, u.score) for u in result.units])
-
-
 def _weights() -> list[dict[str, Any]]:
-    shipped = {mode: Weights.shipped(mode).to_dict() for mode in ("sentence", "paragraph", "document")}
+    modes: list[Mode] = ["sentence", "paragraph", "document"]
+    shipped = {mode: Weights.shipped(mode).to_dict() for mode in modes}
     return [
         {
-            "name": item.name,
-            "about": item.metadata["doc"],
-            "low": item.metadata["low"],
-            "high": item.metadata["high"],
-            "values": {mode: values[item.name] for mode, values in shipped.items()},
+            "name": item.name, "about": item.metadata["doc"], "low": item.metadata["low"],
+            "high": item.metadata["high"], "values": {mode: shipped[mode][item.name] for mode in modes},
         }
         for item in fields(Weights)
-    ]
+    ]  # fmt: skip
 
 
 # -- server-sent events

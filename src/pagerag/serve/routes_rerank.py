@@ -49,8 +49,8 @@ def router(service: Service) -> APIRouter:
         work.timings["read"] = time.perf_counter() - started
         service.metrics.documents.observe(len(asked.documents))
         with service.telemetry.span("rerank", "RERANKER", request.headers) as span:
-            ranked, promotion = await service.promoting(
-                request, rank, service.promoter, asked, service.settings.promote.k
+            ranked, promotion = await service.run(
+                service.promotions, request, rank, service.promoter, asked, service.settings.promote.k
             )
             span.question(asked.query)
             span.set(reranker__model_name=asked.model, reranker__top_k=asked.top_n)

@@ -1,4 +1,4 @@
-"""The stores that a server holds open, each under a name."""
+"""The stores that a server holds open, each under a name; and the text around their passages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from typing import Any
 
 from pagerag.errors import EmptyPoolError, InputError, ReaderError, StoreError
 from pagerag.pipeline import PageRAG
+from pagerag.places import place_of
 from pagerag.promotion import Promoter, Weights
-from pagerag.protocols import Reader
+from pagerag.protocols import Corpus, Reader
 from pagerag.serve.models import Tuning
 from pagerag.serve.problems import Problem
 from pagerag.settings import Settings
 from pagerag.store import store_exists
+from pagerag.units import Candidate
 
+MOST_CHARACTERS = 60_000
+"""Of a document, on each side of the passage; longer ones are cut there, and the cut is told."""
+MOST_PASSAGES = 200
+"""On each side."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
-
 _NAMED = re.compile(r"[^/:?]*=")  # an address may have "=" in its query
 
 
@@ -74,12 +79,26 @@ class Held:
                     )
                 self._pipeline = PageRAG.open(self.path, self.settings, reader=self._reader)
             pipeline = self._pipeline
-        return pipeline if tuning is None or not tuning.changes else _changed(pipeline, tuning)
+        if tuning is None or all(getattr(tuning, name) is None for name in Tuning.model_fields):
+            return pipeline
+        return PageRAG(
+            store=pipeline.store,
+            retriever=pipeline.retriever,
+            promoter=tuned_promoter(tuning, pipeline.promoter),
+            reader=pipeline.reader,
+            encoder=pipeline.encoder,
+            k=tuning.k or pipeline.k,
+            pool=tuning.pool or pipeline.pool,
+            mode=tuning.mode or pipeline.mode,
+            strategy=None if tuning.weights else tuning.strategy or pipeline.strategy,
+            max_tokens=tuning.max_tokens or pipeline.max_tokens,
+            units=tuning.units or pipeline.units,
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return what the store holds, for ``GET /v1/stores``."""
         told: dict[str, Any] = {"name": self.name, "ready": self.exists, "encoder": None}
-        told |= dict.fromkeys(("units", "documents", "files"), 0)
+        told |= {"units": 0, "documents": 0, "files": 0}
         if not self.exists:
             return told
         pipeline = self.pipeline()
@@ -88,8 +107,19 @@ class Held:
             told |= {"units": stats.units, "documents": stats.documents, "files": stats.files}
         if pipeline.encoder is not None:
             told["encoder"] = pipeline.encoder.name
-        names = {"reader": pipeline.reader.name, "mode": pipeline.mode}
-        return told | names | {"k": pipeline.k, "pool": pipeline.pool}
+        told |= {"reader": pipeline.reader.name, "mode": pipeline.mode}
+        return told | {"k": pipeline.k, "pool": pipeline.pool}
+
+    def document_around(self, unit: str) -> dict[str, Any]:
+        """Return the text of the document that a passage is of, and where in it the passage begins."""
+        corpus = self.pipeline().store
+        if corpus is None:
+            raise Problem(404, "no_document", f"the store {self.name!r} keeps no documents", "unit")
+        try:
+            return _document_around(corpus, unit)
+        except InputError:
+            words = f"the store {self.name!r} has no unit {unit!r}"
+            raise Problem(404, "no_document", words, "unit") from None
 
 
 def tuned_promoter(tuning: Tuning, default: Promoter) -> Promoter:
@@ -103,23 +133,6 @@ def tuned_promoter(tuning: Tuning, default: Promoter) -> Promoter:
     if unknown:
         raise InputError(f"there is no weight {unknown[0]!r}; GET /v1/weights lists them")
     return Promoter(weights=Weights.shipped(mode).but(**tuning.weights), support=default.support)
-
-
-def _changed(pipeline: PageRAG, tuning: Tuning) -> PageRAG:
-    strategy = tuning.strategy if tuning.strategy is not None else pipeline.strategy
-    return PageRAG(
-        store=pipeline.store,
-        retriever=pipeline.retriever,
-        promoter=tuned_promoter(tuning, pipeline.promoter),
-        reader=pipeline.reader,
-        encoder=pipeline.encoder,
-        k=tuning.k or pipeline.k,
-        pool=tuning.pool or pipeline.pool,
-        mode=tuning.mode or pipeline.mode,
-        strategy=None if tuning.weights else strategy,
-        max_tokens=tuning.max_tokens or pipeline.max_tokens,
-        units=tuning.units or pipeline.units,
-    )
 
 
 class Stores:
@@ -158,3 +171,56 @@ class Stores:
                     held.pipeline().ask("What is this about?")
                 except (EmptyPoolError, ReaderError):
                     continue  # an empty store; an endpoint that does not answer yet
+
+
+def _document_around(corpus: Corpus, unit: str) -> dict[str, Any]:
+    """Return the text of the document that a passage is of, and where in it the passage begins.
+
+    The text is put together from the stored passages, so that it is the version that was searched, and no
+    file is opened because a request names it.
+    """
+    [passage] = corpus.fetch([unit])
+    before, cut_before = _beside(corpus, passage, -1)
+    after, cut_after = _beside(corpus, passage, 1)
+    text, at, end = "", 0, None
+    for part in (*reversed(before), passage, *after):
+        start = int(part.metadata.get("start", 0))
+        if end is not None and start > end:
+            text += "\n\n"  # blanks between passages are not stored
+        own = part.text if end is None else part.text[max(0, end - start) :]  # passages may overlap
+        if part is passage:
+            at = len(text) - (len(part.text) - len(own))
+        text += own
+        end = max(end or 0, start + len(part.text))
+    return {
+        "unit": passage.id,
+        "title": passage.title,
+        **place_of(passage).to_dict(),
+        "text": text,
+        "at": at,
+        "length": len(passage.text),
+        "cut_before": cut_before,
+        "cut_after": cut_after,
+    }
+
+
+def _beside(corpus: Corpus, passage: Candidate, step: int) -> tuple[list[Candidate], bool]:
+    """Return the passages of the same document on one side up to the limits, and whether there are more.
+
+    Passages are called ``source#0``, ``source#1`` and so on; the nearest comes first.
+    """
+    taken: list[Candidate] = []
+    characters = 0
+    source, _, number = passage.id.rpartition("#")
+    place = int(number) + step if source and number.isdecimal() else -1
+    while place >= 0:
+        try:
+            [found] = corpus.fetch([f"{source}#{place}"])
+        except InputError:  # the document ends here
+            break
+        characters += len(found.text)
+        if characters > MOST_CHARACTERS or len(taken) == MOST_PASSAGES:
+            return taken, True
+        taken.append(found)
+        place += step
+    return taken, False

@@ -9,12 +9,10 @@ from typing import Any
 import orjson
 from starlette.responses import StreamingResponse
 
-from pagerag.errors import PageRAGError
 from pagerag.pipeline import PageRAG, Result, Stage
-from pagerag.serve.logs import LOG
-from pagerag.serve.models import Tuning
 from pagerag.serve.problems import FAULT, Problem, problem_of
 from pagerag.serve.service import Service
+from pagerag.serve.telemetry import LOG
 
 _END = object()
 
@@ -64,30 +62,22 @@ class AnswerStream:
     The work is started, or refused with 429, when this is made: before a response has begun.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        pipeline: Callable[[Tuning | None], PageRAG],
-        tuning: Tuning | None,
-        question: str,
-    ) -> None:
+    def __init__(self, service: Service, make: Callable[[], PageRAG], question: str) -> None:
         self._news = News()
         self._seconds = service.settings.serve.ask_timeout
-        self._job = service.asks.submit(self._work, pipeline, tuning, question)
+        self._job = service.asks.submit(self._work, make, question)
 
-    def _work(
-        self, pipeline: Callable[[Tuning | None], PageRAG], tuning: Tuning | None, question: str
-    ) -> None:
+    def _work(self, make: Callable[[], PageRAG], question: str) -> None:
         try:
-            for item in pipeline(tuning).stream(question):
+            for item in make().stream(question):
                 if self._news.gone:
                     return
                 self._news.put(item)
-        except PageRAGError as problem:
-            self._news.put(problem_of(problem))
-        except Exception:  # noqa: BLE001 - a thread of the server: the client must hear of it
-            LOG.exception("stream")
-            self._news.put(FAULT)
+        except Exception as error:  # noqa: BLE001 - a thread of the server: the client must hear of it
+            problem = problem_of(error)
+            if problem is FAULT:
+                LOG.exception("stream")
+            self._news.put(problem)
         finally:
             self._news.end()
 

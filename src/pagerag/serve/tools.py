@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -15,14 +16,14 @@ from pagerag import __version__
 from pagerag.errors import PageRAGError
 from pagerag.explain.verdict import verdict
 from pagerag.promotion import Promotion
-from pagerag.serve.documents import read_document
+from pagerag.serve.dialects import read_document
+from pagerag.serve.models import Tuning
 from pagerag.serve.operation import Operation
 from pagerag.serve.problems import Problem
 from pagerag.serve.ranking import promote_documents
 from pagerag.serve.service import Service
 from pagerag.settings import Settings
 
-T = TypeVar("T")
 _INSTRUCTIONS = (
     "Use select_evidence before answering from passages that you already have: it keeps the few that "
     "together support an answer and says whether they are enough. Use ask or search for the user's own "
@@ -92,12 +93,9 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
     """Return a server with the three tools over the stores, and the service behind it."""
     service = Service.make(settings, dict(places))
     server = MCPServer(
-        "pagerag",
-        version=__version__,
-        instructions=_INSTRUCTIONS,
-        log_level="WARNING",
+        "pagerag", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING",
         title="Evidence promotion",
-    )
+    )  # fmt: skip
     opened = asyncio.Lock()
 
     async def ready() -> None:
@@ -110,24 +108,27 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
         question: Question, passages: list[str | Passage], k: Count = 5
     ) -> SelectedEvidence:
         """Keep the few of given passages that together support an answer, and say if they suffice."""
-        given = [
-            read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
-        ]
-        service.limits.check(len(given), sum(len(document.whole) for document in given), field="passages")
-        told = [(n, document) for n, document in enumerate(given) if document.text.strip()]
-        if not told:
-            raise ToolError("passages holds no text; give the passages to choose from")
-        promotion = await _run(
-            service, promote_documents, service.promoter, question, [document for _, document in told], k
-        )
-        return _selection(promotion, {str(place): n for place, (n, _) in enumerate(told)})
+        with _told():
+            given = [
+                read_document(p if isinstance(p, str) else p.model_dump(), n) for n, p in enumerate(passages)
+            ]
+            service.limits.check(len(given), sum(len(one.whole) for one in given), field="passages")
+            places = [n for n, document in enumerate(given) if document.text.strip()]
+            if not places:
+                raise ToolError("passages holds no text; give the passages to choose from")
+            documents = [given[n] for n in places]
+            promotion = await service.run(
+                service.promotions, None, promote_documents, service.promoter, question, documents, k
+            )
+        return _selection(promotion, {str(place): n for place, n in enumerate(places)})
 
     @server.tool(title="Ask the user's documents")
     async def ask(question: Question, store: StoreName = None) -> Answered:
         """Answer a question from the user's documents, with citations and a verdict on the evidence."""
         await ready()
-        held = _refusing(lambda: service.stores.get(store))
-        result = await _run(service, lambda: held.pipeline().ask(question), slow=True)
+        with _told():
+            held = service.stores.get(store)
+            result = await service.run(service.asks, None, lambda: held.pipeline().ask(question))
         told = result.to_dict()
         passages = _selection(result.promotion, {}).passages
         more = {"answer": result.text, "sources": told["citations"], "passages": passages}
@@ -136,38 +137,30 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
     @server.tool(title="Search the user's documents for evidence")
     async def search(question: Question, store: StoreName = None, k: Count = 5) -> SelectedEvidence:
         """Search the user's documents, following up names, and keep the passages that support an answer."""
-        from pagerag.serve.models import Tuning
-
         await ready()
-        held = _refusing(lambda: service.stores.get(store))
-        _, promotion = await _run(service, lambda: held.pipeline(Tuning(k=k)).gather(question), slow=True)
+        with _told():
+            held = service.stores.get(store)
+            _, promotion = await service.run(
+                service.asks, None, lambda: held.pipeline(Tuning(k=k)).gather(question)
+            )
         return _selection(promotion, {})
 
     return server, service
 
 
-def _refusing(job: Callable[[], T]) -> T:
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the assistant in words what goes wrong."""
     try:
-        return job()
-    except Problem as problem:
-        raise ToolError(problem.message) from problem
-
-
-async def _run(service: Service, job: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
-    """Run a job within the server's bounds; what goes wrong is told to the assistant in words."""
-    serve = service.settings.serve
-    gate = service.asks if slow else service.promotions
-    seconds, setting = (serve.ask_timeout, "serve.ask_timeout") if slow else (serve.timeout, "serve.timeout")
-    try:
-        result, _ = await gate.run(job, *arguments, seconds=seconds, setting=setting)
+        yield
     except (PageRAGError, Problem) as problem:
         raise ToolError(str(problem)) from problem
-    return result
 
 
 def _selection(promotion: Promotion, places: Mapping[str, int]) -> SelectedEvidence:
     told = verdict(promotion)
     core = set(promotion.core_places)
+    shown = [(place, promotion.pool[place]) for place in promotion.context_places]
     return SelectedEvidence(
         state=promotion.state,
         sufficiency=round(float(promotion.sufficiency), 4),
@@ -176,15 +169,15 @@ def _selection(promotion: Promotion, places: Mapping[str, int]) -> SelectedEvide
         passages=[
             Selected(
                 number=number,
-                index=places.get(promotion.pool[place].id),
-                id=promotion.pool[place].id,
-                title=promotion.pool[place].title,
-                text=promotion.pool[place].text,
+                index=places.get(unit.id),
+                id=unit.id,
+                title=unit.title,
+                text=unit.text,
                 role="core" if place in core else "fill",
                 score=round(float(promotion.scores[place]), 4),
                 why=list(promotion.why(place)),
             )
-            for number, place in enumerate(promotion.context_places, 1)
+            for number, (place, unit) in enumerate(shown, 1)
         ],
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pagerag._files import write_atomic
 from pagerag.errors import InputError, PageRAGError, StoreError
-from pagerag.ingest import FORMATS, Event, IngestSettings, index_paths
+from pagerag.ingest import FORMATS, IngestSettings, index_paths
 from pagerag.serve.problems import Unusable
 from pagerag.serve.stores import Held
 from pagerag.serve.streams import News, event
@@ -34,13 +34,6 @@ def safe_name(given: str) -> str:
     return name
 
 
-def folder_of(held: Held) -> Path:
-    """Return the folder of a store's uploaded files: beside it, where the next ``index`` finds them."""
-    if "://" in held.path:
-        raise StoreError(f"the store {held.name!r} is not on this machine; index into it with: pagerag index")
-    return Path(f"{held.path.rstrip('/')}.files")
-
-
 def indexed(held: Held, files: Mapping[str, bytes], settings: Settings) -> News:
     """Index ``files``; events tell of the progress, of each file as it is on disk, then the report.
 
@@ -52,22 +45,25 @@ def indexed(held: Held, files: Mapping[str, bytes], settings: Settings) -> News:
 
 
 def _index(held: Held, files: Mapping[str, bytes], settings: Settings, news: News) -> None:
-    def heard(step: Event) -> None:
-        told = {"kind": step.kind, "path": step.path, "units": step.units, "message": step.message}
-        news.put(event({**told, "done": step.done, "total": step.total}, "progress"))
-
     with _WRITERS_LOCK:
         lock = _WRITERS.setdefault(held.path, threading.Lock())
     try:
         with lock:  # one run at a time in this process; the store's own lock covers the others
-            folder = folder_of(held)
+            if "://" in held.path:
+                words = f"the store {held.name!r} is not on this machine"
+                raise StoreError(f"{words}; index into it with: pagerag index")
+            # beside the store, where the next ``index`` finds them
+            folder = Path(f"{held.path.rstrip('/')}.files")
             folder.mkdir(parents=True, exist_ok=True)
             paths = []
             for name, content in files.items():
                 write_atomic(folder / name, content)
                 paths.append(folder / name)
             with _opened_for_writing(held, settings) as store:
-                report = index_paths(paths, store, IngestSettings(base=str(folder)), listener=heard)
+                options = IngestSettings(base=str(folder))
+                report = index_paths(
+                    paths, store, options, listener=lambda step: news.put(event(step, "progress"))
+                )
             news.put(event({**report.to_dict(), "store": held.describe()}, "report"))
     except PageRAGError as problem:
         news.put(event({"error_type": type(problem).__name__, "message": str(problem)}, "error"))
