@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 
 import pytest
@@ -40,6 +41,12 @@ async def use(client):
         failed = await client.call_tool(name, arguments)
         assert failed.is_error
         assert failed.content[0].text
+
+
+def test_the_tools_over_http_need_no_fastapi():
+    """The extra ``mcp`` does not bring it."""
+    code = "import sys; sys.modules['fastapi'] = None; import pagerag.serve.tools, pagerag.serve.process"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_over_stdio(demo_store):

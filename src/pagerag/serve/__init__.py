@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     if name in {"create_app", "run"}:
         for module in ("fastapi", "uvicorn", "orjson", "prometheus_client", "python_multipart"):
             need(module, module.replace("_", "-"), "serve", "pagerag serve")
-        from pagerag.serve import process
+        from pagerag.serve import app, process
 
-        return getattr(process, name)
+        return app.create_app if name == "create_app" else process.run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,7 +21,6 @@ from types import FrameType
 import uvicorn
 
 from pagerag.errors import SettingsError
-from pagerag.serve.app import create_app
 from pagerag.serve.keys import Keys, check_exposure
 from pagerag.serve.operation import Operation
 from pagerag.serve.telemetry import log, set_up
@@ -55,6 +54,8 @@ class DrainingServer(uvicorn.Server):
 
 def run(settings: Settings, stores: Mapping[str, str], *, announce: bool = False) -> int:
     """Serve until told to stop; return the exit code. ``announce`` prints the address as JSON on stdout."""
+    from pagerag.serve.app import create_app  # the tools' server has no FastAPI
+
     if settings.serve.workers == 1:
         return run_app(lambda: create_app(settings, dict(stores)), settings, list(stores), announce=announce)
     return _supervise(settings, dict(stores), _listen(settings, list(stores), announce=announce))
@@ -129,6 +130,8 @@ def _serve(make: Callable[[], Operation], settings: Settings, listening: socket.
 
 def _work(settings: Settings, stores: dict[str, str], listening: socket.socket) -> None:
     """Serve in a worker process."""
+    from pagerag.serve.app import create_app
+
     set_up(settings.serve.log_level)
     sys.exit(_serve(lambda: create_app(settings, stores), settings, listening))
 
