@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagerag.serve.dialects import read_document
+from pagerag.serve.dialects import falling, read_document
 from pagerag.serve.problems import Unusable
-from pagerag.serve.ranking import falling
 
 LONG = "Hans Zimmer is a German composer who was born in the city of Frankfurt am Main in 1957."
 

@@ -4,8 +4,7 @@
 word that came from a document is escaped or set as text.
 """
 
-from pagerag.explain.page import app_page, page
 from pagerag.explain.paths import paths_svg
-from pagerag.explain.view import view
+from pagerag.explain.view import app_page, page, view
 
 __all__ = ["app_page", "page", "paths_svg", "view"]

@@ -14,9 +14,8 @@ from pagerag import __version__
 from pagerag.errors import PageRAGError
 from pagerag.explain import app_page
 from pagerag.serve import routes_chat, routes_own, routes_rerank
-from pagerag.serve.keys import is_loopback
 from pagerag.serve.openapi import TEXT, describe, documented
-from pagerag.serve.operation import Operation, refusal
+from pagerag.serve.operation import Operation, is_loopback, refusal
 from pagerag.serve.problems import FAULT, Problem, problem_of
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.telemetry import Telemetry, log
@@ -35,7 +34,7 @@ def create_app(
 ) -> Operation:
     """Return the server as an ASGI application over ``stores``, paths by name."""
     settings = settings or Settings()
-    service = Service.make(settings, stores or {}, telemetry)
+    service = Service(settings, stores or {}, telemetry)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

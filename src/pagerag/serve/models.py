@@ -15,9 +15,7 @@ _POOL: list[Any] = [
     {"title": "Hans Zimmer", "text": "Zimmer was born in Frankfurt."},
 ]
 
-Number = Annotated[float, Field(ge=-1e30, le=1e30)]
-"""A number that single precision can hold."""
-
+Number = Annotated[float, Field(ge=-1e30, le=1e30)]  # single precision can hold it
 Question = Annotated[str, Field(min_length=1, max_length=20_000, description="The question, in words.")]
 
 

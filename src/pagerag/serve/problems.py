@@ -53,17 +53,13 @@ class ClientGoneError(Problem):
 
 
 # The first class that fits wins; what is not listed is a fault of ours.
-_STATUS: Mapping[type[errors.PageRAGError], int] = {
-    errors.ReaderTimeoutError: 504,
-    errors.EndpointError: 502,
-    errors.ReaderError: 502,
-    errors.BackendError: 502,
-    errors.InputError: 422,
-    errors.FormatError: 422,
-    errors.SettingsError: 422,
-    errors.MissingExtraError: 501,
-    errors.StoreError: 503,
-}
+_STATUS = (
+    (504, errors.ReaderTimeoutError),
+    (502, (errors.EndpointError, errors.ReaderError, errors.BackendError)),
+    (422, (errors.InputError, errors.FormatError, errors.SettingsError)),
+    (501, errors.MissingExtraError),
+    (503, errors.StoreError),
+)
 
 FAULT = Problem(500, "internal", "an unexpected error; the server's log has it under the request id")
 
@@ -72,7 +68,7 @@ def problem_of(error: Exception) -> Problem:
     """Return the status and the words for one of the library's own errors; others are faults of ours."""
     if isinstance(error, Problem):
         return error
-    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), None)
+    status = next((code for code, kinds in _STATUS if isinstance(error, kinds)), None)
     return FAULT if status is None else Problem(status, type(error).__name__, str(error))
 
 

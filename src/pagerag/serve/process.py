@@ -21,15 +21,13 @@ from types import FrameType
 import uvicorn
 
 from pagerag.errors import SettingsError
-from pagerag.serve.keys import Keys, check_exposure
-from pagerag.serve.operation import Operation
+from pagerag.serve.operation import Keys, Operation, check_exposure
 from pagerag.serve.telemetry import log, set_up
 from pagerag.settings import Settings
 
+# Seconds between the order to stop and the end of accepting: kept-alive connections are told to close, and a
+# load balancer sees /ready fail, before the socket is gone.
 NOTICE = 0.5
-"""Seconds between the order to stop and the end of accepting: kept-alive connections are told to close, and a
-load balancer sees /ready fail, before the socket is gone."""
-
 _BACKLOG = 2048
 
 
@@ -106,18 +104,10 @@ def server_config(app: Operation, settings: Settings) -> uvicorn.Config:
     h11 is chosen because it bounds the size of headers; the faster parser takes as many as a client sends.
     """
     return uvicorn.Config(
-        app,
-        http="h11",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        backlog=_BACKLOG,
-        timeout_keep_alive=30,
+        app, http="h11", ws="none", log_config=None, access_log=False, lifespan="on", server_header=False,
+        backlog=_BACKLOG, timeout_keep_alive=30, h11_max_incomplete_event_size=64 * 1024,
         timeout_graceful_shutdown=int(settings.serve.drain) or None,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
+    )  # fmt: skip
 
 
 def _serve(make: Callable[[], Operation], settings: Settings, listening: socket.socket) -> int:

@@ -49,18 +49,19 @@ def router(service: Service) -> APIRouter:
     async def chat(request: Request) -> Response:
         """Answer the last question of a conversation from the store that ``model`` names."""
         asked = await service.model(request, service.asks, ChatRequest)
-        held = _store(service, asked.model)
+        # the model means a store; front ends may put a prefix before its name
+        name = (asked.model or "").removeprefix(f"{MODEL}/").removeprefix(f"{MODEL}:")
+        held = service.stores.get(None if name in {"", MODEL} else name)
         question = _question(asked)
         work = work_of(request.scope)
         head = {"id": f"chatcmpl-{work.id}", "created": int(time.time()), "model": asked.model or held.name}
         if asked.stream:
             stream = AnswerStream(service, held.pipeline, question)
             usage = bool((asked.stream_options or {}).get("include_usage"))
-            return event_stream(_chunks(service, stream, head, held, request, usage=usage))
+            return event_stream(_chunks(service, stream, head, held, request, usage))
         with service.telemetry.span("chat", "CHAIN", request.headers) as span:
             result = await service.run(service.asks, request, lambda: held.pipeline().ask(question))
-            span.question(question)
-            span.answer(result.statement)
+            span.say(question, result.statement)
         service.count(request, result.state, question)
         text, annotations = _written(result, held, request)
         message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
@@ -75,12 +76,6 @@ def router(service: Service) -> APIRouter:
         )
 
     return routes
-
-
-def _store(service: Service, model: str | None) -> Held:
-    """Return the store that a model's name means; front ends may put a prefix before it."""
-    name = (model or "").removeprefix(f"{MODEL}/").removeprefix(f"{MODEL}:")
-    return service.stores.get(None if name in {"", MODEL} else name)
 
 
 def _question(asked: ChatRequest) -> str:
@@ -145,13 +140,7 @@ def _usage(result: Result, text: str) -> dict[str, int]:
 
 
 async def _chunks(
-    service: Service,
-    stream: AnswerStream,
-    head: Mapping[str, Any],
-    held: Held,
-    request: Request,
-    *,
-    usage: bool,
+    service: Service, stream: AnswerStream, head: Mapping[str, Any], held: Held, request: Request, usage: bool
 ) -> AsyncIterator[bytes]:
     """Yield the answer in OpenAI's chunks: the reader's words as they come, then sources and annotations."""
 

@@ -18,8 +18,7 @@ from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Refused, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.stores import tuned_promoter
-from pagerag.serve.streams import AnswerStream, event, event_stream
-from pagerag.serve.uploads import indexed, safe_name
+from pagerag.serve.streams import AnswerStream, event, event_stream, indexed, safe_name
 from pagerag.units import Answer, Candidate, Mode
 
 _Shown = tuple[dict[str, Any], str]  # a view, and its picture as a file
@@ -42,7 +41,7 @@ def router(service: Service) -> APIRouter:
             promotion = await service.run(
                 service.promotions, request, _promote, service.promoter, asked, candidates, asked.vector
             )
-            span.question(asked.question)
+            span.say(asked.question)
             span.set(reranker__top_k=promotion.k, metadata__state=promotion.state)
             span.documents("reranker.output_documents", [(u.id, u.text, None) for u in promotion.context])
         service.count(request, promotion.state, asked.question, candidates=len(candidates))
@@ -65,8 +64,7 @@ def router(service: Service) -> APIRouter:
             result = await service.run(
                 service.asks, request, lambda: held.pipeline(asked).ask(asked.question)
             )
-            span.question(result.question)
-            span.answer(result.statement)
+            span.say(result.question, result.statement)
             sufficiency = float(result.promotion.sufficiency)
             span.set(metadata__state=result.state, metadata__sufficiency=sufficiency)
             span.documents("retrieval.documents", [(u.id, u.text, u.score) for u in result.units])
@@ -87,13 +85,13 @@ def router(service: Service) -> APIRouter:
         asked = await service.model(request, service.asks, ExplainRequest)
         if asked.candidates is not None:
             pool = _pool(service, asked.candidates)
-            explained = await service.run(
+            shown, picture = await service.run(
                 service.promotions, request, _explain_pool, service.promoter, asked, pool
             )
         else:
             held = service.stores.get(asked.store)
-            explained = await service.run(service.asks, request, _explain_store, held.pipeline, asked)
-        shown, picture = explained
+            make = held.pipeline
+            shown, picture = await service.run(service.asks, request, _explain_store, make, asked)
         service.count(request, shown["state"], asked.question, candidates=len(shown["candidates"]))
         if asked.format == "html":
             headers = {"Content-Disposition": 'attachment; filename="pagerag-explanation.html"'}
@@ -146,9 +144,6 @@ def router(service: Service) -> APIRouter:
     return routes
 
 
-# -- jobs, run in a thread
-
-
 def _promote(
     promoter: Promoter,
     asked: PromoteRequest | ExplainRequest,
@@ -189,9 +184,6 @@ def _shown(
 ) -> _Shown:
     shown = view(promotion, answer=answer, units=units, **more)
     return shown, paths_svg(promotion, answer, units, alone=True)
-
-
-# -- requests
 
 
 def _pool(service: Service, given: list[str | CandidateIn]) -> list[Any]:
@@ -239,9 +231,6 @@ def _weights() -> list[dict[str, Any]]:
         }
         for item in fields(Weights)
     ]  # fmt: skip
-
-
-# -- server-sent events
 
 
 async def _told(

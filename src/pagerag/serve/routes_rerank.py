@@ -7,10 +7,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from pagerag.serve.dialects import answer, read_request
+from pagerag.serve.dialects import answer, rank, read_request
 from pagerag.serve.openapi import documented
 from pagerag.serve.operation import work_of
-from pagerag.serve.ranking import rank
 from pagerag.serve.service import MODEL, Service, json_response
 
 _QUERY = "Which city was the composer of Interstellar born in?"
@@ -52,7 +51,7 @@ def router(service: Service) -> APIRouter:
             ranked, promotion = await service.run(
                 service.promotions, request, rank, service.promoter, asked, service.settings.promote.k
             )
-            span.question(asked.query)
+            span.say(asked.query)
             span.set(reranker__model_name=asked.model, reranker__top_k=asked.top_n)
             texts = [(str(item.index), asked.documents[item.index].text, item.score) for item in ranked]
             span.documents("reranker.output_documents", texts[: asked.top_n])

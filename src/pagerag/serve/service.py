@@ -6,9 +6,8 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
@@ -17,7 +16,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from pagerag.pipeline import promoter_of
-from pagerag.promotion import Promoter
 from pagerag.serve.dialects import RequestLimits
 from pagerag.serve.operation import work_of
 from pagerag.serve.problems import ClientGoneError, Problem, Refused, Unusable
@@ -25,8 +23,7 @@ from pagerag.serve.stores import Stores
 from pagerag.serve.telemetry import Metrics, Telemetry
 from pagerag.settings import Settings
 
-MODEL = "pagerag"
-"""The model's name where a client names none."""
+MODEL = "pagerag"  # the model's name where a client names none
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -100,51 +97,36 @@ class Gate:
         waiting.cancel()
         if gone is not None and gone.done():
             raise ClientGoneError
-        raise Problem(
-            504, "timeout", f"no result within {seconds:g} s (setting {setting}); send less at once"
-        )
+        words = f"no result within {seconds:g} s (setting {setting}); send less at once"
+        raise Problem(504, "timeout", words)
 
     def close(self) -> None:
         """Take no more jobs, and forget those that have not begun."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-@dataclass(slots=True)
 class Service:
     """One worker's state. Everything in it is shared by all requests and safe to share."""
 
-    settings: Settings
-    stores: Stores
-    promoter: Promoter
-    metrics: Metrics
-    telemetry: Telemetry
-    promotions: Gate
-    asks: Gate
-    limits: RequestLimits
-    ready: bool = False
-    stopping: bool = False
-
-    @classmethod
-    def make(cls, settings: Settings, places: dict[str, str], telemetry: Telemetry | None = None) -> Service:
-        """Return a service as the settings describe it; nothing is opened yet."""
+    def __init__(
+        self, settings: Settings, places: Mapping[str, str], telemetry: Telemetry | None = None
+    ) -> None:
         serve = settings.serve
         threads = serve.threads or min(4, os.cpu_count() or 1)
-        return cls(
-            settings=settings,
-            stores=Stores(places, settings),
-            promoter=promoter_of(settings),
-            metrics=Metrics(),
-            telemetry=telemetry or Telemetry(on=serve.telemetry, texts=serve.log_text),
-            promotions=Gate("promote", serve.in_flight, threads, "serve.in_flight"),
-            asks=Gate("ask", serve.asks, serve.asks, "serve.asks"),
-            limits=RequestLimits(serve.max_candidates, serve.max_characters),
-        )
+        self.settings = settings
+        self.stores = Stores(places, settings)
+        self.promoter = promoter_of(settings)
+        self.metrics = Metrics()
+        self.telemetry = telemetry or Telemetry(on=serve.telemetry, texts=serve.log_text)
+        self.promotions = Gate("promote", serve.in_flight, threads, "serve.in_flight")
+        self.asks = Gate("ask", serve.asks, serve.asks, "serve.asks")
+        self.limits = RequestLimits(serve.max_candidates, serve.max_characters)
+        self.ready = self.stopping = False
 
     def open(self) -> None:
         """Open the stores and read the models, so that the first request is as fast as the others."""
-        self.promoter.promote(
-            "Who wrote it?", ["It was written by somebody.", "Nothing."], k=1, mode="document"
-        )
+        pool = ["It was written by somebody.", "Nothing."]
+        self.promoter.promote("Who wrote it?", pool, k=1, mode="document")
         self.stores.open()
         self.ready = True
 
@@ -234,7 +216,8 @@ async def _gone(request: Request) -> None:
 
 def json_response(content: Any, status: int = 200) -> Response:
     """Return JSON; NumPy's numbers are written as what they are."""
-    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=_plain)
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    body = orjson.dumps(content, _plain, options)
     return Response(body, status, media_type="application/json")
 
 

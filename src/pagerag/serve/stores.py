@@ -19,10 +19,8 @@ from pagerag.settings import Settings
 from pagerag.store import store_exists
 from pagerag.units import Candidate
 
-MOST_CHARACTERS = 60_000
-"""Of a document, on each side of the passage; longer ones are cut there, and the cut is told."""
-MOST_PASSAGES = 200
-"""On each side."""
+# Of a document, on each side of the passage; longer ones are cut there, and the cut is told.
+MOST_CHARACTERS, MOST_PASSAGES = 60_000, 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 _NAMED = re.compile(r"[^/:?]*=")  # an address may have "=" in its query
 
@@ -82,18 +80,12 @@ class Held:
         if tuning is None or all(getattr(tuning, name) is None for name in Tuning.model_fields):
             return pipeline
         return PageRAG(
-            store=pipeline.store,
-            retriever=pipeline.retriever,
-            promoter=tuned_promoter(tuning, pipeline.promoter),
-            reader=pipeline.reader,
-            encoder=pipeline.encoder,
-            k=tuning.k or pipeline.k,
-            pool=tuning.pool or pipeline.pool,
-            mode=tuning.mode or pipeline.mode,
+            pipeline.store, pipeline.retriever, tuned_promoter(tuning, pipeline.promoter), pipeline.reader,
+            encoder=pipeline.encoder, k=tuning.k or pipeline.k, pool=tuning.pool or pipeline.pool,
+            mode=tuning.mode or pipeline.mode, max_tokens=tuning.max_tokens or pipeline.max_tokens,
             strategy=None if tuning.weights else tuning.strategy or pipeline.strategy,
-            max_tokens=tuning.max_tokens or pipeline.max_tokens,
             units=tuning.units or pipeline.units,
-        )
+        )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
         """Return what the store holds, for ``GET /v1/stores``."""

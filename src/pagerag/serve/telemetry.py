@@ -148,15 +148,10 @@ class TraceSpan:
                 if value is not None:
                     self._span.set_attribute(name.replace("__", "."), value)
 
-    def question(self, text: str) -> None:
-        """Set the question, where texts may be told."""
+    def say(self, question: str, answer: str | None = None) -> None:
+        """Set the question and its answer, where texts may be told."""
         if self._texts:
-            self.set(input__value=text, reranker__query=text)
-
-    def answer(self, text: str) -> None:
-        """Set the answer, where texts may be told."""
-        if self._texts:
-            self.set(output__value=text)
+            self.set(input__value=question, reranker__query=question, output__value=answer)
 
     def documents(self, name: str, items: Sequence[tuple[str, str, float | None]]) -> None:
         """Set a list of documents ``(id, text, score)`` under OpenInference's names."""

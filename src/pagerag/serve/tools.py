@@ -16,11 +16,10 @@ from pagerag import __version__
 from pagerag.errors import PageRAGError
 from pagerag.explain.verdict import verdict
 from pagerag.promotion import Promotion
-from pagerag.serve.dialects import read_document
+from pagerag.serve.dialects import promote_documents, read_document
 from pagerag.serve.models import Tuning
 from pagerag.serve.operation import Operation
 from pagerag.serve.problems import Problem
-from pagerag.serve.ranking import promote_documents
 from pagerag.serve.service import Service
 from pagerag.settings import Settings
 
@@ -91,7 +90,7 @@ class Answered(BaseModel):
 
 def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer, Service]:
     """Return a server with the three tools over the stores, and the service behind it."""
-    service = Service.make(settings, dict(places))
+    service = Service(settings, places)
     server = MCPServer(
         "pagerag", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING",
         title="Evidence promotion",
@@ -168,18 +167,13 @@ def _selection(promotion: Promotion, places: Mapping[str, int]) -> SelectedEvide
         missing=list(told.missing),
         passages=[
             Selected(
-                number=number,
-                index=places.get(unit.id),
-                id=unit.id,
-                title=unit.title,
-                text=unit.text,
-                role="core" if place in core else "fill",
-                score=round(float(promotion.scores[place]), 4),
+                number=number, index=places.get(unit.id), id=unit.id, title=unit.title, text=unit.text,
+                role="core" if place in core else "fill", score=round(float(promotion.scores[place]), 4),
                 why=list(promotion.why(place)),
             )
             for number, (place, unit) in enumerate(shown, 1)
         ],
-    )
+    )  # fmt: skip
 
 
 def http_app(settings: Settings, places: Mapping[str, str]) -> Operation:
@@ -193,10 +187,8 @@ def http_app(settings: Settings, places: Mapping[str, str]) -> Operation:
         allowed_hosts=[*local, *named, *(f"{name}:*" for name in named)],
         allowed_origins=[f"http://{host}" for host in local],
     )
+    most = int(settings.serve.max_body_mb * 2**20)
     inner = server.streamable_http_app(
-        stateless_http=True,
-        json_response=True,
-        max_request_body_size=int(settings.serve.max_body_mb * 2**20),
-        transport_security=security,
+        stateless_http=True, json_response=True, max_request_body_size=most, transport_security=security
     )
     return Operation(inner, service)

@@ -29,8 +29,7 @@ from urllib.parse import urlsplit
 
 from pagerag.cli.demo import CORPUS
 from pagerag.pipeline import promoter_of
-from pagerag.serve.dialects import RequestLimits, read_request
-from pagerag.serve.ranking import rank
+from pagerag.serve.dialects import RequestLimits, rank, read_request
 from pagerag.settings import Settings
 
 QUESTION = "Which city was the composer of Interstellar born in?"

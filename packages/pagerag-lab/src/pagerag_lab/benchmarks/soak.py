@@ -36,8 +36,7 @@ from pagerag.cli.demo import CORPUS
 from pagerag.errors import PageRAGError
 from pagerag.pipeline import promoter_of
 from pagerag.serve import AsyncClient
-from pagerag.serve.dialects import RequestLimits, read_request
-from pagerag.serve.ranking import rank
+from pagerag.serve.dialects import RequestLimits, rank, read_request
 from pagerag_lab.benchmarks.serve import memory, processor_seconds, served
 
 CHANGED, OLD, NEW = "hans-zimmer.md", "Frankfurt", "Hanover"
