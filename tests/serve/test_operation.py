@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from pagerag import Settings, SettingsError
-from pagerag.serve.operation import Keys, check_exposure
+from pagerag.serve.keys import Keys, check_exposure
 from pagerag.serve.problems import Problem
 from pagerag.serve.service import Gate
 from pagerag.serve.stores import places_of
@@ -60,7 +60,7 @@ def test_a_browser_is_asked_for_the_key(server):
 
 
 def test_keys_rotate_without_a_restart(tmp_path, monkeypatch):
-    monkeypatch.setattr("pagerag.serve.operation._LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("pagerag.serve.keys._LOOK_AGAIN", 0.0)
     file = tmp_path / "keys"
     file.write_text("first-key-0123456789\n")
     keys = Keys(str(file))

@@ -14,8 +14,9 @@ from pagerag import __version__
 from pagerag.errors import PageRAGError
 from pagerag.explain import app_page
 from pagerag.serve import routes_chat, routes_own, routes_rerank
+from pagerag.serve.keys import is_loopback
 from pagerag.serve.openapi import TEXT, describe, documented
-from pagerag.serve.operation import Operation, is_loopback, refusal
+from pagerag.serve.operation import Operation, refusal
 from pagerag.serve.problems import FAULT, Problem, problem_of
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.telemetry import Telemetry, log

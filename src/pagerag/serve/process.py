@@ -21,7 +21,8 @@ from types import FrameType
 import uvicorn
 
 from pagerag.errors import SettingsError
-from pagerag.serve.operation import Keys, Operation, check_exposure
+from pagerag.serve.keys import Keys, check_exposure
+from pagerag.serve.operation import Operation
 from pagerag.serve.telemetry import log, set_up
 from pagerag.settings import Settings
 

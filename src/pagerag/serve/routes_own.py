@@ -18,7 +18,8 @@ from pagerag.serve.operation import work_of
 from pagerag.serve.problems import Problem, Refused, Unusable
 from pagerag.serve.service import Service, json_response
 from pagerag.serve.stores import tuned_promoter
-from pagerag.serve.streams import AnswerStream, event, event_stream, indexed, safe_name
+from pagerag.serve.streams import AnswerStream, event, event_stream
+from pagerag.serve.uploads import indexed, safe_name
 from pagerag.units import Answer, Candidate, Mode
 
 _Shown = tuple[dict[str, Any], str]  # a view, and its picture as a file
