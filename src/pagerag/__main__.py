@@ -1,7 +1,5 @@
 """``python -m pagerag`` is the command ``pagerag``."""
 
-from __future__ import annotations
-
 import sys
 
 from pagerag.cli import main

@@ -18,12 +18,12 @@ def convert(name: str, value: Any, item: Any, place: str) -> Any:
     ``item`` is the setting's dataclass field, ``place`` says where the value comes from, for the message.
     """
     where = f" (from {place})" if place else ""
-    kind = str(item.type)
+    parse, kind = _KINDS[str(item.type)]
     try:
-        result = _PARSERS[kind](value)
+        result = parse(value)
     except (ValueError, TypeError, RecursionError) as problem:
-        said = "a secret" if kind == "Secret" else repr(value)
-        raise SettingsError(f"{name} must be {_KIND_NAMES[kind]}, not {said}{where}") from problem
+        said = "a secret" if parse is _secret else repr(value)
+        raise SettingsError(f"{name} must be {kind}, not {said}{where}") from problem
     rules = item.metadata
     if "one_of" in rules and result not in rules["one_of"]:
         raise SettingsError(f"{name} must be one of {', '.join(rules['one_of'])}, not {value!r}{where}")
@@ -55,19 +55,11 @@ def _number(value: Any) -> float:
     return result
 
 
-_WORDS = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("0", "false", "no", "off"), False),
-}
-
-
 def _switch(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
     word = str(value).strip().lower()
-    if word not in _WORDS:
+    if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
         raise ValueError
-    return _WORDS[word]
+    return word in {"1", "true", "yes", "on"}
 
 
 def _table(value: Any) -> Mapping[str, Any]:
@@ -81,19 +73,11 @@ def _secret(value: Any) -> Secret:
     return value if isinstance(value, Secret) else Secret(_text(value))
 
 
-_PARSERS: Mapping[str, Any] = {
-    "str": _text,
-    "int": _whole,
-    "float": _number,
-    "bool": _switch,
-    "Secret": _secret,
-    "Mapping[str, Any]": _table,
-}
-_KIND_NAMES = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "Secret": "text",
-    "Mapping[str, Any]": "a table (JSON object)",
+_KINDS: Mapping[str, tuple[Any, str]] = {  # a type as it is written → its parser, its name for people
+    "str": (_text, "text"),
+    "int": (_whole, "a whole number"),
+    "float": (_number, "a number"),
+    "bool": (_switch, "true or false"),
+    "Secret": (_secret, "text"),
+    "Mapping[str, Any]": (_table, "a table (JSON object)"),
 }

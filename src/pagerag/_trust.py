@@ -20,20 +20,19 @@ _FILE = "trusted.json"
 
 def is_trusted(path: Path, content: bytes) -> bool:
     """Return whether the user trusted the file at ``path`` with exactly this content."""
-    if config_file() is None:  # no place to remember it
-        return False
-    return _known().get(_name(path)) == _digest(content)
+    # without a place for the user's files there is none to remember it in
+    return config_file() is not None and _known().get(str(path.resolve())) == _digest(content)
 
 
 def trust(path: Path, content: bytes) -> None:
     """Remember that the user trusts the file at ``path`` with this content."""
-    _write({**_known(), _name(path): _digest(content)})
+    _write({**_known(), str(path.resolve()): _digest(content)})
 
 
 def untrust(path: Path) -> bool:
     """Forget a file; return whether it was known."""
     known = _known()
-    found = known.pop(_name(path), None) is not None
+    found = known.pop(str(path.resolve()), None) is not None
     if found:
         _write(known)
     return found
@@ -54,10 +53,6 @@ def _write(known: dict[str, str]) -> None:
         write_atomic(file, json.dumps(known, indent=1, sort_keys=True) + "\n")
     except OSError as problem:
         raise SettingsError(f"{file} cannot be written: {problem.strerror or problem}") from problem
-
-
-def _name(path: Path) -> str:
-    return str(path.resolve())
 
 
 def _digest(content: bytes) -> str:

@@ -28,26 +28,6 @@ A message says what is wrong, which item it is, and what to do about it.
 
 from __future__ import annotations
 
-__all__ = [
-    "BackendError",
-    "CandidateError",
-    "EmptyPoolError",
-    "EndpointError",
-    "EndpointTimeoutError",
-    "FormatError",
-    "InputError",
-    "MissingExtraError",
-    "PageRAGError",
-    "ReaderEndpointError",
-    "ReaderError",
-    "ReaderTimeoutError",
-    "SettingsError",
-    "StoreError",
-    "StoreMismatchError",
-    "WeightsError",
-    "WorkerLostError",
-]
-
 
 class PageRAGError(Exception):
     """The root of the tree."""
@@ -80,22 +60,10 @@ class FormatError(PageRAGError, ValueError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        file: object = None,
-        line: int | None = None,
-        field: str | None = None,
+        self, message: str, *, file: object = None, line: int | None = None, field: str | None = None
     ) -> None:
-        place = ", ".join(
-            part
-            for part in (
-                str(file) if file is not None else "",
-                f"line {line}" if line is not None else "",
-                f"field {field!r}" if field is not None else "",
-            )
-            if part
-        )
+        told = ((str(file), file), (f"line {line}", line), (f"field {field!r}", field))
+        place = ", ".join(part for part, value in told if value is not None and part)
         super().__init__(f"{place}: {message}" if place else message)
         self.file, self.line, self.field = file, line, field
 

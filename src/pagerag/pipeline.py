@@ -416,11 +416,7 @@ class PageRAG:
 
 
 def default_retriever(
-    corpus: Corpus,
-    encoder: Encoder | None,
-    *,
-    mode: str = "hybrid",
-    adaptive: bool = True,
+    corpus: Corpus, encoder: Encoder | None, *, mode: str = "hybrid", adaptive: bool = True
 ) -> Retriever:
     """Return follow-up search over the corpus, or one plain search of it."""
     if not adaptive or mode != "hybrid":

@@ -52,7 +52,6 @@ class EntityExtractor(Protocol):
 
     def __call__(self, text: str, /) -> Sequence[str]:
         """Return the entities of ``text``."""
-        ...
 
 
 @runtime_checkable
@@ -64,11 +63,9 @@ class Encoder(Protocol):
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return one row for each question."""
-        ...
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return one row for each passage."""
-        ...
 
 
 @runtime_checkable
@@ -82,7 +79,6 @@ class Retriever(Protocol):
 
         ``Pool.scores`` says what their scores are.
         """
-        ...
 
 
 class Snapshot(Protocol):
@@ -95,28 +91,23 @@ class Snapshot(Protocol):
     @property
     def version(self) -> int:
         """Return the number of this state; it grows with every write."""
-        ...
 
     def __len__(self) -> int:
         """Return how many units there are."""
-        ...
 
     def rank_text(self, text: str, k: int) -> Sequence[Hit]:
         """Rank units by BM25 over ``text.terms`` of ``title. text``.
 
         Units that share no term with the text are left out.
         """
-        ...
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> Sequence[Sequence[Hit]]:
         """Rank units by cosine with each row of ``vectors``."""
-        ...
 
     def rank_both(
         self, text: str, vectors: NDArray[np.floating[Any]], k: int
     ) -> tuple[Sequence[Hit], Sequence[Sequence[Hit]]]:
         """Return ``rank_text`` and ``rank_vectors``, asked together: one round trip to a server."""
-        ...
 
     def rank_names(self, numbers: NDArray[np.int64], k: int) -> Mapping[int, Sequence[int]]:
         """Return the rows of at most ``k`` units for each number that is one of a unit's names.
@@ -125,11 +116,9 @@ class Snapshot(Protocol):
         title and names. The result is keyed by the place in ``numbers``; exact titles come before shorter
         forms, then units in reading order.
         """
-        ...
 
     def units(self, rows: Sequence[int]) -> Sequence[Candidate]:
         """Return the units of these rows, in this order, with their vectors and without a score."""
-        ...
 
 
 @runtime_checkable
@@ -149,49 +138,39 @@ class Corpus(Protocol):
     @property
     def folder(self) -> Path | None:
         """Return the folder on the local disk that the corpus lives in, None if there is none."""
-        ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Pin the latest state for as long as the block runs."""
-        ...
 
     def __len__(self) -> int:
         """Return how many units there are."""
-        ...
 
     def search_text(self, text: str, k: int = 20) -> Sequence[Candidate]:
         """Return the ``k`` best units by BM25, with scores and vectors."""
-        ...
 
     def search_vector(self, vector: NDArray[np.floating[Any]], k: int = 20) -> Sequence[Candidate]:
         """Return the ``k`` units nearest to a vector, with scores and vectors."""
-        ...
 
     def lookup_title(self, title: str, k: int = 5) -> Sequence[Candidate]:
         """Return the first ``k`` units of the documents of this title.
 
         Case, accents and a bracket at the stored title's end do not count: "alien" finds "Alien (film)".
         """
-        ...
 
     def lookup_titles(self, titles: Sequence[str], k: int = 5) -> Sequence[Sequence[Candidate]]:
         """Return ``lookup_title`` of each title, from one state."""
-        ...
 
     def fetch(self, ids: Sequence[str]) -> Sequence[Candidate]:
         """Return the units of these ids, in this order; an unknown id raises InputError."""
-        ...
 
     def units(self) -> Iterable[Unit]:
         """Return every stored unit with its vector, from one state, in the order of writing."""
-        ...
 
     def analyses(self, candidates: Sequence[Candidate]) -> Sequence[Analysis | None]:
         """Return the stored analysis of each candidate, None where there is none that fits its text.
 
         Sentences made by ``store.sentences_of`` have theirs, too.
         """
-        ...
 
     def writing(self) -> AbstractContextManager[None]:
         """Be a writer while the block runs.
@@ -199,60 +178,44 @@ class Corpus(Protocol):
         Where an engine takes one writer at a time, a second one gets a StoreError at once. Where it takes
         several, they are let in, and one who may not write at all gets the StoreError.
         """
-        ...
 
     def upsert(self, units: Sequence[Unit], *, sources: Iterable[str] = ()) -> int:
         """Put ``units`` in place of all units of their sources, and of ``sources``; return how many."""
-        ...
 
     def delete(self, sources: Iterable[str]) -> int:
         """Remove the units of these sources; return how many units went."""
-        ...
 
     def documents(self) -> Mapping[str, StoredDocument]:
         """Return the documents that are stored, by source."""
-        ...
 
     def ledger(self) -> Mapping[str, FileRecord]:
         """Return the files that were taken in completely, by path, in order."""
-        ...
 
     def acknowledge(self, records: Sequence[FileRecord]) -> None:
         """Enter files in the ledger; their units must have been stored before."""
-        ...
 
     def forget(self, paths: Iterable[str]) -> None:
         """Strike files from the ledger."""
-        ...
 
     def optimize(self, *, final: bool = True) -> None:
         """Bring indexes up to date and reclaim space; ``final`` when no more is to come for now."""
-        ...
 
     def pending(self) -> int:
         """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
-        ...
 
     def stats(self) -> StoreStats:
         """Return what the corpus holds."""
-        ...
 
     def verify(self) -> Sequence[str]:
         """Read everything and return what is damaged, one sentence each; empty when all is sound."""
-        ...
 
     def close(self) -> None:
         """Let go of files and memory; the object is of no use afterwards."""
-        ...
 
     def __enter__(self) -> Self: ...
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
 
 
@@ -274,25 +237,20 @@ class Reader(Protocol):
     @property
     def identity(self) -> str:
         """Everything that decides an answer besides the question and the context."""
-        ...
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the answer; may block."""
-        ...
 
     async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the answer without blocking the caller's event loop."""
-        ...
 
     def stream(
         self, question: str, context: Sequence[Candidate], *, state: State = "enough"
     ) -> Iterator[str | Answer]:
         """Yield pieces of the reply as they come, then the Answer, whose text is the one that counts."""
-        ...
 
     def close(self) -> None:
         """Give back what the reader holds (connections, a loaded model); a later call opens it again."""
-        ...
 
 
 @runtime_checkable
@@ -308,7 +266,6 @@ class ReadsOn(Protocol):
         state: State = "enough",
     ) -> Answer:
         """Return the answer; citations number the units of the core first, then the others."""
-        ...
 
 
 @runtime_checkable
@@ -319,7 +276,6 @@ class Backend(Protocol):
 
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return what the system retrieves for ``question``: at most ``k`` candidates, best first."""
-        ...
 
 
 @runtime_checkable
@@ -335,7 +291,6 @@ class SupportEncoder(Protocol):
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """Return an array of shape (units, len(signals)); higher means more support."""
-        ...
 
 
 def names(kind: str) -> list[str]:

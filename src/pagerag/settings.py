@@ -283,16 +283,14 @@ class Settings:
 
     def updated(self, values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> Settings:
         """Return a copy with some settings changed; names are dotted (``promote.k``)."""
-        known = dict(self.fields())
+        origins = origins or {}
         sections: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
-            if name not in known:
-                raise SettingsError(_unknown(name, known))
             section, _, key = name.partition(".")
-            place = (origins or {}).get(name, "")
-            sections.setdefault(section, {})[key] = convert(name, value, known[name], place)
-        made = {section: replace(getattr(self, section), **changed) for section, changed in sections.items()}
-        return replace(self, **made, origins={**self.origins, **(origins or {})})
+            made = convert(name, value, _field(name), origins.get(name, ""))
+            sections.setdefault(section, {})[key] = made
+        changed = {section: replace(getattr(self, section), **held) for section, held in sections.items()}
+        return replace(self, **changed, origins={**self.origins, **origins})
 
     @classmethod
     def fields(cls) -> Iterator[tuple[str, Any]]:
@@ -304,9 +302,7 @@ class Settings:
 
     def get(self, name: str) -> Any:
         """Return the value of a dotted name."""
-        known = dict(self.fields())
-        if name not in known:
-            raise SettingsError(_unknown(name, known))
+        _field(name)
         return attrgetter(name)(self)
 
     def origin(self, name: str) -> str:
@@ -329,11 +325,11 @@ def shown(value: Any) -> Any:
     Secrets are stars; so are passwords in addresses, and texts inside tables, where request fields such as
     ``chat.extra`` may carry a key.
     """
-    if isinstance(value, Secret):
-        return str(value)
     if isinstance(value, Mapping):
-        return {name: _starred(item) for name, item in value.items()}
-    return shown_url(value) if isinstance(value, str) and "://" in value else value
+        return _starred(value)
+    if isinstance(value, str) and "://" in value:
+        return shown_url(value)
+    return str(value) if isinstance(value, Secret) else value
 
 
 def _starred(value: Any) -> Any:
@@ -357,7 +353,7 @@ _LARGEST_FILE = 1 << 20
 
 def guarded() -> list[str]:
     """Return the names of the settings that a project file may only set when the user trusts it."""
-    return [name for name, item in Settings.fields() if item.metadata.get("guarded")]
+    return [name for name, item in _FIELDS.items() if item.metadata.get("guarded")]
 
 
 def project_settings() -> tuple[bytes, dict[str, Any]]:
@@ -394,15 +390,13 @@ def _files(
     file: str | os.PathLike[str] | None, env: Mapping[str, str], *, user: bool
 ) -> list[tuple[Path, bool]]:
     """Return the files to read, each with whether it is the project's."""
-    named = file or env.get(f"{PREFIX}CONFIG")
-    if named:
+    if named := file or env.get(f"{PREFIX}CONFIG"):
         path = Path(named).expanduser()
         if not path.is_file():
             raise SettingsError(f"there is no settings file {path}")
         return [(path, False)]
-    own = config_file() if user else None
-    places = [(own, False)] if own is not None else []
-    return [place for place in [*places, (PROJECT_FILE, True)] if place[0].is_file()]
+    places = ((config_file() if user else None, False), (PROJECT_FILE, True))
+    return [(path, project) for path, project in places if path is not None and path.is_file()]
 
 
 def _content(path: Path) -> bytes:
@@ -421,16 +415,13 @@ def _from_file(path: Path, content: bytes) -> dict[str, Any]:
         tables = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as problem:
         raise SettingsError(f"{path}: {problem}") from problem
-    known = dict(Settings.fields())
     values: dict[str, Any] = {}
     for section, table in tables.items():
         if not isinstance(table, Mapping):
             raise SettingsError(f"{path}: {section} must be a table, such as [chat]")
         for key, value in table.items():
-            name = f"{section}.{key}"
-            if name not in known:
-                raise SettingsError(f"{path}: {_unknown(name, known)}")
-            values[name] = value
+            _field(f"{section}.{key}", f"{path}: ")
+            values[f"{section}.{key}"] = value
     return values
 
 
@@ -448,7 +439,13 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _unknown(name: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else "'pagerag config' lists them"
-    return f"there is no setting {name!r}; {hint}"
+_FIELDS = dict(Settings.fields())
+
+
+def _field(name: str, where: str = "") -> Any:
+    """Return the field of a dotted name; for an unknown one the error has the nearest."""
+    if name not in _FIELDS:
+        near = difflib.get_close_matches(name, _FIELDS, 1)
+        hint = f"did you mean {near[0]}?" if near else "'pagerag config' lists them"
+        raise SettingsError(f"{where}there is no setting {name!r}; {hint}")
+    return _FIELDS[name]

@@ -139,13 +139,7 @@ class Answer:
         return {
             "text": self.text,
             "citations": [
-                {
-                    "number": c.number,
-                    "id": c.candidate_id,
-                    "start": c.start,
-                    "end": c.end,
-                    "quote": c.quote,
-                }
+                {"number": c.number, "id": c.candidate_id, "start": c.start, "end": c.end, "quote": c.quote}
                 for c in self.citations
             ],
             "confidence": self.confidence,

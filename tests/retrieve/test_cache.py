@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pagerag._cache_file import CacheFile
-from pagerag._write_ahead import write_ahead
+from pagerag._sqlite_files import CacheFile, write_ahead
 from pagerag.errors import InputError, StoreError
 from pagerag.retrieve import CachedEncoder, cache_folder, encoder
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagerag._halves import widened
-from pagerag._products import products
+from pagerag._numbers import products, widened
 from pagerag.store import MemoryCorpus, SqliteCorpus, Unit, open_store
 from pagerag.store.bm25 import BM25, PostingList, idf, length_norms, rank_lists
 from pagerag.store.vectors import BLOCK, VectorIndex, sign_bits

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pagerag._cache_file import CacheFile
+from pagerag._sqlite_files import CacheFile
 from pagerag.errors import EndpointError
 
 _SCHEMA = 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pagerag._products import products
+from pagerag._numbers import products
 from pagerag.protocols import Encoder
 from pagerag.store.memory import vectors_of
 from pagerag.store.ranking import best

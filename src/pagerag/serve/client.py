@@ -183,10 +183,9 @@ def _asked(body: Mapping[str, Any]) -> Asked:
 
 def raised(kind: str, message: str, status: int) -> PageRAGError:
     """Return the library's error of this name; for others the nearest by status."""
-    known = getattr(errors, kind, None) if kind in errors.__all__ else None
-    if known is not None and issubclass(known, PageRAGError) and known is not errors.MissingExtraError:
-        error: PageRAGError = known(message)
-        return error
+    known = getattr(errors, str(kind), None)  # a server may send anything
+    if isinstance(known, type) and issubclass(known, PageRAGError) and known is not errors.MissingExtraError:
+        return known(message)
     if status in {408, 504}:
         return ReaderTimeoutError(message)
     if status in {400, 413, 422}:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._products import products
+from pagerag._numbers import products
 from pagerag.errors import CandidateError, StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase, SnapshotBase, check_points

@@ -21,7 +21,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from pagerag._files import locked
-from pagerag._write_ahead import write_ahead
+from pagerag._sqlite_files import write_ahead
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase

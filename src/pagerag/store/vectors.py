@@ -18,8 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._halves import widened
-from pagerag._products import products
+from pagerag._numbers import products, widened
 from pagerag.store.ranking import best
 from pagerag.units import Hit
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._cache_file import CacheFile
 from pagerag._folders import cache_folder
+from pagerag._sqlite_files import CacheFile
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._extras import need
-from pagerag._halves import widened
+from pagerag._numbers import widened
 from pagerag.errors import MissingExtraError, StoreError
 from pagerag.retrieve.encoders._text import encodable
 

@@ -1,24 +1,39 @@
-"""Caches on disk: one SQLite file each, which several threads and processes read and write at once.
-
-What one of them has committed survives its death.
-"""
+"""SQLite files that several threads and processes open at once: their log mode, and caches of one table."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pagerag._write_ahead import write_ahead
-
 _WAIT = 60.0  # seconds to wait for another process that is writing
+_PAUSE = 0.01  # seconds between two tries
+
+
+def write_ahead(connection: sqlite3.Connection, wait: float) -> None:
+    """Switch the file to a write-ahead log, for which others that have it open are waited for.
+
+    SQLite's own waiting does not cover this switch: of two processes that make it at once one is told at
+    once that the database is locked. Whoever finds the log there has nothing to switch. After ``wait``
+    seconds the error is raised.
+    """
+    last = time.monotonic() + wait
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                raise
+            time.sleep(_PAUSE)
 
 
 class CacheFile:
-    """A file with one table, opened at its first use, and again after a fork.
+    """A file with one table, opened at its first use, and again after a fork; what is committed stays.
 
     ``table`` is the statement that makes the table; ``broken`` makes the error of what goes wrong.
     """
