@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 import numpy as np
 
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
-from pagerag.promotion import Promoter, Promotion
+from pagerag.promotion import Promoter, Promotion, Weights
 from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever
 from pagerag.read import reader as make_reader
 from pagerag.result import Failure, Result
@@ -86,11 +86,9 @@ class PageRAG:
             raise InputError(f"k and pool must be at least 1, not k={k}, pool={pool}")
         self.promoter = promoter if promoter is not None else Promoter()
         self.store = store
-        if encoder is None and store is not None:
-            encoder = store.encoder
-        self.encoder: Encoder | None = encoder
+        self.encoder = store.encoder if encoder is None and store is not None else encoder
         if retriever is None and store is not None:
-            retriever = default_retriever(store, encoder)
+            retriever = default_retriever(store, self.encoder)
         self.retriever = cast(Retriever, retriever)
         self.reader = reader if reader is not None else make_reader("auto")
         if not isinstance(self.reader, Reader):
@@ -144,16 +142,16 @@ class PageRAG:
             with open_store(place) as named:
                 encoder = encoder_of_store(named.encoder_name, named.location, settings.store.encoder)
         store = open_store(place, encoder=encoder)
+        to_close = [store.close]
         promoter = promoter_of(settings)
-        own_reader = reader is None or isinstance(reader, str)
         if reader is None or isinstance(reader, str):
             reader = make_reader(reader or settings.read.reader, settings)
-        retriever = default_retriever(
-            store, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
-        )
+            to_close.insert(0, reader.close)
         made = cls(
             store,
-            retriever,
+            default_retriever(
+                store, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
+            ),
             promoter,
             reader,
             encoder=encoder,
@@ -164,7 +162,7 @@ class PageRAG:
             max_tokens=settings.promote.max_tokens or None,
             units=cast(Units, settings.read.units),
         )
-        made._to_close = [reader.close, store.close] if own_reader else [store.close]
+        made._to_close = to_close
         return made
 
     def close(self) -> None:
@@ -213,9 +211,7 @@ class PageRAG:
         A question that fails comes back as a Failure that holds the error; the others go on. At most
         ``workers`` questions are in flight (8 unless told), so the input may be endless.
         """
-        count = workers if workers is not None else 8
-        if count < 1:
-            raise InputError(f"workers must be at least 1, not {count}")
+        count = _checked(8 if workers is None else workers)
         with ThreadPoolExecutor(count, thread_name_prefix="pagerag-ask") as threads:
             flying: deque[Future[Result | Failure]] = deque()
             try:
@@ -233,15 +229,14 @@ class PageRAG:
         self, questions: Iterable[str], *, workers: int = 8
     ) -> AsyncIterator[Result | Failure]:
         """Answer many questions as ``ask_many`` does, for async callers."""
-        if workers < 1:
-            raise InputError(f"workers must be at least 1, not {workers}")
         from asyncio import create_task
 
+        count = _checked(workers)
         flying: deque[asyncio.Task[Result | Failure]] = deque()
         try:
             for question in questions:
                 flying.append(create_task(self._aattempt(question)))
-                if len(flying) >= workers:
+                if len(flying) >= count:
                     yield await flying.popleft()
             while flying:
                 yield await flying.popleft()
@@ -294,27 +289,21 @@ class PageRAG:
         return _Work(question, pool, promotion, timings)
 
     def _promote(self, question: str, pool: Pool) -> Promotion:
-        if self.mode != "sentence" or self.store is None:
-            return self.promoter.promote(
-                question,
-                pool,
-                k=self.k,
-                mode=self.mode,
-                analyses=self._analyses(pool.candidates),
-                fill_by_score=pool.scores == "probability",
-                strategy=self.strategy,
-                max_tokens=self.max_tokens,
-            )
-        sentences = self._sentences(pool, self._best_passages(question, pool))
+        given: Pool | list[Candidate] = pool
+        units: Sequence[Candidate] = pool.candidates
+        more: dict[str, Any] = {"fill_by_score": pool.scores == "probability"}
+        if self.mode == "sentence" and self.store is not None:
+            units = given = self._sentences(pool, self._best_passages(question, pool))
+            more = {"vector": pool.vector if given[0].vector is not None else None}
         return self.promoter.promote(
             question,
-            sentences,
+            given,
             k=self.k,
-            mode="sentence",
-            vector=pool.vector if sentences[0].vector is not None else None,
-            analyses=self._analyses(sentences),
+            mode=self.mode,
+            analyses=self._analyses(units),
             strategy=self.strategy,
             max_tokens=self.max_tokens,
+            **more,
         )
 
     def _best_passages(self, question: str, pool: Pool) -> Sequence[Candidate]:
@@ -380,13 +369,11 @@ class PageRAG:
         return self.reader.read(work.question, shown, state=state)
 
     def _stream(self, work: _Work) -> Iterator[str | Answer]:
-        if not self._others(work):
+        if self._others(work):
+            answer = self._read(work)
+            yield from (answer.text, answer) if answer.text else (answer,)
+        else:
             yield from self.reader.stream(work.question, self._shown(work), state=work.promotion.state)
-            return
-        answer = self._read(work)
-        if answer.text:
-            yield answer.text
-        yield answer
 
     def _attempt(self, question: str) -> Result | Failure:
         try:
@@ -405,14 +392,13 @@ class PageRAG:
         units = self._shown(work)
         if any(citation.number > len(units) for citation in answer.citations):
             units += self._others(work)
-        return Result(
-            question=work.question,
-            answer=answer,
-            units=units,
-            promotion=work.promotion,
-            pool=work.pool,
-            timings=work.timings,
-        )
+        return Result(work.question, answer, units, work.promotion, work.pool, work.timings)
+
+
+def _checked(workers: int) -> int:
+    if workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}")
+    return workers
 
 
 def default_retriever(
@@ -437,12 +423,8 @@ def _telling(passage: Candidate) -> list[Candidate]:
 
 def promoter_of(settings: Settings) -> Promoter:
     """Return the promoter that the settings describe."""
-    support = cast(SupportChoice, settings.promote.support)
-    if not settings.promote.weights:
-        return Promoter(support=support)
-    from pagerag.promotion import Weights
-
-    return Promoter(weights=Weights.load(settings.promote.weights), support=support)
+    weights = Weights.load(settings.promote.weights) if settings.promote.weights else None
+    return Promoter(weights=weights, support=cast(SupportChoice, settings.promote.support))
 
 
 async def _in_thread(work: Callable[..., Given], *given: Any) -> Given:

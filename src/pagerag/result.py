@@ -148,21 +148,18 @@ class Result:
 
     def explain(self) -> str:
         """Return in words why these units were chosen, and how follow-up search found them."""
-        lines = [line for unit in self.units if (line := self._told(unit))]
+        steps = [(unit, self.found.get(_passage(unit))) for unit in self.units]
+        lines = [self._told(unit, step) for unit, step in steps if step and step["by"] != "search"]
         followed = ["", "Found by following up:", *lines] if lines else []
         return "\n".join([self.promotion.explain(), *followed])
 
-    def _told(self, unit: Candidate) -> str:
-        owner = str(unit.metadata.get("passage", unit.id))
-        step = self.found.get(owner)
-        if step is None or step["by"] == "search":
-            return ""
-        titles = {one.id: unit_label(one) for one in self.pool.candidates}
-        origin = step.get("from")
-        source = "the question" if origin is None else titles.get(origin, origin)
+    def _told(self, unit: Candidate, step: Mapping[str, Any]) -> str:
+        titles: dict[str | None, str] = {one.id: unit_label(one) for one in self.pool.candidates}
+        origin, name = step.get("from"), step.get("name", "")
+        source = titles.get(origin, origin or "the question")
         how = {
-            "title": f"{step.get('name', '')!r} is named in {source}",
-            "words": f"search for {step.get('name', '')!r}, named in {source}",
+            "title": f"{name!r} is named in {source}",
+            "words": f"search for {name!r}, named in {source}",
             "nearness": f"near the question and {source} together",
         }[step["by"]]
         return f"  {unit_label(unit)}: round {step['round']}, {how}"
@@ -183,7 +180,7 @@ class Result:
 
     def to_dict(self, *, trace: bool = False) -> dict[str, Any]:
         """Return a JSON-able copy; ``trace`` adds every step."""
-        told = self.verdict
+        told, found = self.verdict, self.found
         result: dict[str, Any] = {
             "version": 1,
             "question": self.question,
@@ -193,32 +190,34 @@ class Result:
             "sufficiency": float(self.promotion.sufficiency),
             "verdict": told.words,
             "missing": list(told.missing),
-            "citations": [self._cited(citation) for citation in self.citations],
-            "context": [self._shown(number, unit) for number, unit in enumerate(self.units, 1)],
+            "citations": [
+                {
+                    "number": cited.number,
+                    "id": cited.candidate_id,
+                    "title": self.units[cited.number - 1].title,
+                    "quote": cited.quote,
+                    **self.place(cited).to_dict(),
+                }
+                for cited in self.citations
+            ],
+            "context": [
+                {
+                    "number": number,
+                    "id": unit.id,
+                    "title": unit.title,
+                    "text": unit.text,
+                    **place_of(unit).to_dict(),
+                    **({"found": found[_passage(unit)]} if _passage(unit) in found else {}),
+                }
+                for number, unit in enumerate(self.units, 1)
+            ],
             "core": [unit.id for unit in self.core],
             "pool": len(self.pool),
             "timings": {name: round(value, 6) for name, value in self.timings.items()},
         }
         return {**result, "trace": self.trace} if trace else result
 
-    def _cited(self, citation: Citation) -> dict[str, Any]:
-        place = self.place(citation)
-        return {
-            "number": citation.number,
-            "id": citation.candidate_id,
-            "title": self.units[citation.number - 1].title,
-            "quote": citation.quote,
-            **place.to_dict(),
-        }
 
-    def _shown(self, number: int, unit: Candidate) -> dict[str, Any]:
-        place = place_of(unit)
-        step = self.found.get(str(unit.metadata.get("passage", unit.id)))
-        return {
-            "number": number,
-            "id": unit.id,
-            "title": unit.title,
-            "text": unit.text,
-            **place.to_dict(),
-            **({"found": step} if step is not None else {}),
-        }
+def _passage(unit: Candidate) -> str:
+    """Return the id of the passage that a unit is, or is a sentence of."""
+    return str(unit.metadata.get("passage", unit.id))

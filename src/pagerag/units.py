@@ -171,9 +171,8 @@ class Analysis:
         return len(self.spans)
 
     def __reduce__(self) -> tuple[type[Analysis], tuple[Any, ...]]:
-        # another process has other codes
         read = (self.spans, self.tokens, self.entities, self.surfaces, self.relations, self.flags)
-        return Analysis, (*read, self.whole)
+        return Analysis, (*read, self.whole)  # without the codes, of which another process has others
 
     def to_bytes(self) -> bytes:
         """Return a form to store beside the unit; stores compress it."""
@@ -193,12 +192,12 @@ class Analysis:
     def from_bytes(cls, data: bytes) -> Analysis:
         """Read what ``to_bytes`` wrote; another version's bytes, and damaged ones, are refused."""
         try:
-            body: list[Any] = json.loads(data)
-            if body[0] != ANALYSIS_VERSION:
+            version, *rest = json.loads(data)
+            if version != ANALYSIS_VERSION:
                 raise FormatError(
-                    f"stored analysis has version {body[0]!r}, not {ANALYSIS_VERSION}; index the unit again"
+                    f"stored analysis has version {version!r}, not {ANALYSIS_VERSION}; index the unit again"
                 )
-            _, whole, spans, tokens, entities, surfaces, relations, flags = body
+            whole, spans, tokens, entities, surfaces, relations, flags = rest
             made = cls(
                 spans=tuple((int(a), int(b)) for a, b in spans),
                 tokens=tuple(tuple(row.split(" ")) if row else () for row in tokens),
@@ -208,14 +207,12 @@ class Analysis:
                 flags=tuple(map(int, flags)),
                 whole=bool(whole),
             )
+        except FormatError:
+            raise
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as broken:
-            if isinstance(broken, FormatError):
-                raise
             raise FormatError(f"not a stored analysis ({broken}); index the unit again") from broken
-        size = len(made.spans)
-        if not all(len(part) == size for part in (made.tokens, made.entities, made.surfaces)) or not (
-            len(made.relations) == len(made.flags) == size
-        ):
+        parts = (made.spans, made.tokens, made.entities, made.surfaces, made.relations, made.flags)
+        if len(set(map(len, parts))) > 1:
             raise FormatError("not a stored analysis (its parts differ in length); index the unit again")
         return made
 
@@ -264,44 +261,34 @@ class Unit:
     analysis: bytes | None = field(default=None, repr=False)
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
-    def neighbour(self, step: int) -> str:
-        """Return the id of the passage ``step`` places further on in the same document."""
-        return f"{self.source}#{self.position + step}"
-
     def candidate(self, score: float | None = None) -> Candidate:
         """Return the unit as promotion takes it; everything that locates it is in ``metadata``."""
-        located: dict[str, Any] = {
+        located = {
             "path": self.path,
             "start": self.start,
             "end": self.end,
             "ordinal": self.ordinal,
             "sentences": [list(span) for span in self.sentences],
+            "page": self.pages[0] if self.pages else None,
+            "pages": list(self.pages) or None,
+            "section": self.section,
+            "section_path": list(self.section_path) or None,
+            "origin": self.origin or None,
+            "previous": f"{self.source}#{self.position - 1}" if self.position > 0 else None,
+            "next": f"{self.source}#{self.position + 1}" if self.position + 1 < self.total else None,
+            "record": self.record,
+            "fields": dict(self.fields) or None,
         }
-        if self.pages:
-            located["page"], located["pages"] = self.pages[0], list(self.pages)
-        if self.section is not None:
-            located["section"] = self.section
-        if self.section_path:
-            located["section_path"] = list(self.section_path)
-        if self.origin:
-            located["origin"] = self.origin
-        if self.position > 0:
-            located["previous"] = self.neighbour(-1)
-        if self.position + 1 < self.total:
-            located["next"] = self.neighbour(1)
-        if self.record is not None:
-            located["record"] = self.record
-        if self.fields:
-            located["fields"] = dict(self.fields)
+        data = {name: value for name, value in located.items() if value is not None}
         return Candidate(
-            id=self.id,
-            text=self.text,
-            title=self.title,
-            source=self.source,
-            position=self.position,
-            score=score,
+            self.id,
+            self.text,
+            self.title,
+            self.source,
+            self.position,
+            score,
             vector=self.vector,
-            metadata=located,
+            metadata=data,
         )
 
 
