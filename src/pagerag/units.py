@@ -261,6 +261,10 @@ class Unit:
     analysis: bytes | None = field(default=None, repr=False)
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
+    def neighbour(self, step: int) -> str:
+        """Return the id of the passage ``step`` places further on in the same document."""
+        return f"{self.source}#{self.position + step}"
+
     def candidate(self, score: float | None = None) -> Candidate:
         """Return the unit as promotion takes it; everything that locates it is in ``metadata``."""
         located = {
@@ -274,8 +278,8 @@ class Unit:
             "section": self.section,
             "section_path": list(self.section_path) or None,
             "origin": self.origin or None,
-            "previous": f"{self.source}#{self.position - 1}" if self.position > 0 else None,
-            "next": f"{self.source}#{self.position + 1}" if self.position + 1 < self.total else None,
+            "previous": self.neighbour(-1) if self.position > 0 else None,
+            "next": self.neighbour(1) if self.position + 1 < self.total else None,
             "record": self.record,
             "fields": dict(self.fields) or None,
         }

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NoReturn
 
 from pagerag._secrets import shown_url
@@ -57,24 +56,17 @@ def _added() -> dict[str, Any]:
     return {point.name: point for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name)}
 
 
-def _module(name: str) -> ModuleType:
+def _module(name: str) -> Any:
     """Import the module of a command, ours or another package's."""
-    if name in COMMANDS:
-        return import_module(f"pagerag.cli.{name}")
-    loaded: ModuleType = _added()[name].load()
-    return loaded
+    return import_module(f"pagerag.cli.{name}") if name in COMMANDS else _added()[name].load()
 
 
 def command_lines(command: str | None = None) -> dict[str, str]:
     """Return each command's line of help; another package's modules are imported only to list them."""
     if command in COMMANDS:
         return COMMANDS
-    added = {
-        name: _module(name).HELP if command in (None, "", name) else ""
-        for name in _added()
-        if name not in COMMANDS
-    }
-    return {**COMMANDS, **added}
+    others = [name for name in _added() if name not in COMMANDS]
+    return COMMANDS | {name: _module(name).HELP if command in (None, "", name) else "" for name in others}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,18 +82,14 @@ class _Parser(argparse.ArgumentParser):
         """Parse, and refuse unknown options here, where the sub-command is known."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown and self.prog != _PROGRAM:
-            self.error(self._explained(unknown))
+            self.error(f"unrecognized arguments: {' '.join(map(self._explained, unknown))}")
         return found, unknown
 
-    def _explained(self, unknown: Sequence[str]) -> str:
+    def _explained(self, word: str) -> str:
+        word = shown_url(word) if "://" in word else word  # an address may hold a password
         flags = [flag for action in self._actions for flag in action.option_strings]
-        said = []
-        for word in unknown:
-            word = shown_url(word) if "://" in word else word  # an address may hold a password
-            name = word.partition("=")[0]
-            near = get_close_matches(name, flags, 1, 0.5) if name.startswith("-") else []
-            said.append(f"{word} (did you mean {near[0]}?)" if near else word)
-        return f"unrecognized arguments: {' '.join(said)}"
+        near = get_close_matches(word.partition("=")[0], flags, 1, 0.5) if word.startswith("-") else []
+        return f"{word} (did you mean {near[0]}?)" if near else word
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
@@ -115,18 +103,12 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     root.add_argument("--version", action="store_true", help="print the version and leave")
     subs = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, line in command_lines(command).items():
-        if command is not None and name != command:
-            subs.add_parser(name, help=line)
-            continue
-        module = _module(name)
-        sub = subs.add_parser(
-            name,
-            help=line,
-            description=module.HELP,
-            epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.configure(sub)
+        sub = subs.add_parser(name, help=line)
+        if command in (None, name):
+            module = _module(name)
+            sub.description, sub.epilog = module.HELP, module.EXAMPLES
+            sub.formatter_class = argparse.RawDescriptionHelpFormatter
+            module.configure(sub)
     return root
 
 
@@ -143,8 +125,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except PageRAGError as problem:
             error(str(problem))
             return FAILED
-        except BrokenPipeError:
-            _silence_stdout()
+        except BrokenPipeError:  # stdout points at nothing then, or Python would complain when it ends
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         except KeyboardInterrupt:
             error("interrupted")
@@ -174,11 +157,11 @@ def _run(words: list[str]) -> int:
         from pagerag import __version__
 
         print(f"pagerag {__version__}")
-        return OK
-    if args.command is None:
+    elif args.command is None:
         root.print_help()
-        return OK
-    return int(_module(args.command).run(args))
+    else:
+        return int(_module(args.command).run(args))
+    return OK
 
 
 @contextmanager
@@ -194,9 +177,3 @@ def _quiet_libraries() -> Iterator[None]:
             yield
         finally:
             logging.getLogger().removeHandler(handler)
-
-
-def _silence_stdout() -> None:
-    """Point stdout at nothing, so that Python does not complain about the broken pipe when it ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import note
-from pagerag.errors import InputError, MissingExtraError, SettingsError, StoreError
+from pagerag.errors import InputError, MissingExtraError, StoreError
 from pagerag.settings import Settings
 from pagerag.units import SUPPORT_CHOICES
 
 if TYPE_CHECKING:
+    from pagerag.batch import Hands
     from pagerag.pipeline import PageRAG
 
-_APP = {  # modules of the extra "app" without which nothing can be indexed or asked, and their packages
-    "wordllama": "wordllama",
-    "markdown_it": "markdown-it-py",
-}
+# modules of the extra "app" without which nothing can be indexed or asked, and their packages
+_APP = {"wordllama": "wordllama", "markdown_it": "markdown-it-py"}
 
 _FLAGS = {
     "store": "store.path",
@@ -117,6 +117,47 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_engine(parser: argparse.ArgumentParser, *, workers: str = "all cores") -> None:
+    """Add where batches are worked on; ``workers`` says in words how many there are by default."""
+    from pagerag.batch import ENGINES  # here and below: a question alone needs none of it
+
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help="processes of this machine, or a Ray cluster (pip install 'pagerag[ray]'); results are the same",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="a running Ray cluster: HOST:PORT, ray://HOST:PORT or auto (default: one on this machine)",
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help=f"how many work at once (default: {workers})"
+    )
+
+
+def hands_of(args: argparse.Namespace) -> Hands:
+    """Return what the options of ``add_engine`` name; nothing is started yet."""
+    from pagerag.batch import open_hands
+
+    return open_hands(args.engine, args.workers, args.address)
+
+
+def asked_hands(args: argparse.Namespace) -> AbstractContextManager[Hands | None]:
+    """Return what the options name, or None where none was given: this process works alone then."""
+    given = args.engine != "local" or args.workers is not None or args.address is not None
+    return hands_of(args) if given else nullcontext()
+
+
+def pair(given: str, wanted: str, *, empty: bool = False) -> tuple[str, str]:
+    """Return the sides of ``NAME=VALUE``; ``wanted`` opens the message about what is none."""
+    name, equals, value = given.partition("=")
+    if not equals or not (empty or value.strip()):
+        raise InputError(f"{wanted}, not {given!r}")
+    return name.strip(), value
+
+
 def need_app(*modules: str, purpose: str) -> None:
     """Say at once what a bare installation lacks, instead of one package after another."""
     if all(map(find_spec, modules)):
@@ -136,11 +177,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
     flags: dict[str, Any] = {
         name: getattr(args, flag) for flag, name in _FLAGS.items() if getattr(args, flag, None) is not None
     }
-    for assignment in getattr(args, "assignments", []):
-        name, equals, value = assignment.partition("=")
-        if not equals:
-            raise SettingsError(f"--set takes NAME=VALUE, such as --set promote.k=3, not {assignment!r}")
-        flags[name.strip()] = value
+    wanted = "--set takes NAME=VALUE, such as --set promote.k=3"
+    flags.update(pair(given, wanted, empty=True) for given in getattr(args, "assignments", []))
     settings = Settings.load(getattr(args, "config", None), flags=flags)
     for remark in settings.remarks:
         note(remark)

@@ -9,19 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pagerag.cli._options import add_json, add_pipeline, open_pipeline, positive
-from pagerag.cli.console import (
-    FAILED,
-    OK,
-    PARTIAL,
-    erase_line,
-    error,
-    how_many,
-    note,
-    paint,
-    print_json,
-    print_json_line,
-    progress,
-)
+from pagerag.cli.console import OK, erase_line, error, how_many, note, outcome, paint, print_json, progress
 from pagerag.errors import InputError, PageRAGError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
 
@@ -67,24 +55,24 @@ def run(args: argparse.Namespace) -> int:
         if questions:
             return _many(pipeline, questions, args)
         if args.question is None:
-            return _Prompt(pipeline, args).run()
-        if args.json:
-            result = pipeline.ask(args.question)
-            print_json(result.to_dict(trace=args.trace))
-        else:
-            result = _streamed(pipeline, args.question, args.verbose)
+            return _prompt(pipeline, args)
+        result = _answered(pipeline, args.question, args)
         return OK if result.answer.text else NOT_ENOUGH
 
 
-def _streamed(pipeline: PageRAG, question: str, verbose: bool) -> Result:
+def _answered(pipeline: PageRAG, question: str, args: argparse.Namespace, *, line: bool = False) -> Result:
     """Show the words as they come where someone is watching, then the answer and its evidence."""
+    if args.json:
+        result = pipeline.ask(question)
+        print_json(result.to_dict(trace=args.trace), line=line)
+        return result
     from pagerag.cli._show import show_pool, show_rejected, show_result
 
     live = sys.stderr.isatty()
     shown = 0
     for item in pipeline.stream(question):
         if isinstance(item, Stage):
-            if verbose:
+            if args.verbose:
                 note(f"{item.name}: {item.detail}, {1000 * item.seconds:,.0f} ms")
         elif isinstance(item, str):
             if live:
@@ -94,10 +82,11 @@ def _streamed(pipeline: PageRAG, question: str, verbose: bool) -> Result:
         else:
             if shown:
                 sys.stderr.write(erase_line() if shown < 70 else "\n")
-            show_result(item, verbose=verbose)
-            if verbose:
+            show_result(item, verbose=args.verbose)
+            if args.verbose:
                 show_rejected(item)
                 show_pool(item)
+            print(end="\n" if line else "")
             return item
     raise AssertionError  # pragma: no cover - a stream ends in a Result
 
@@ -109,63 +98,47 @@ a line is a question; beside it there are
   /quit   leave (so do an empty line and Ctrl-D)"""
 
 
-class _Prompt:
-    """Questions from the keyboard or a pipe until end of file; an error ends a question, not the prompt."""
-
-    def __init__(self, pipeline: PageRAG, args: argparse.Namespace) -> None:
-        self.pipeline, self.args = pipeline, args
-        self.interactive = sys.stdin.isatty()
-        self.asked = self.failed = 0
-        self.last: Result | None = None
-
-    def run(self) -> int:
-        """Answer until there is no more question; return the exit code."""
-        if self.interactive:
-            with suppress(ImportError):
-                import readline  # noqa: F401 - gives input() its history and line editing
-            note("Ask a question; /help tells what else there is.")
-        for line in self._lines():
-            if line == "/quit":
-                break
-            self._take(line)
-        if self.asked == 0 and not self.interactive:
-            raise InputError("stdin held no question; give one as an argument: pagerag ask 'Who ...?'")
-        return OK if not self.failed else FAILED if self.failed == self.asked else PARTIAL
-
-    def _lines(self) -> Iterator[str]:
-        while True:
-            try:
-                # Plain: the line editor would count the letters of a colour as part of the line.
-                line = input("? " if self.interactive else "").strip()
-            except EOFError:
-                return
-            if line:
-                yield line
-            elif self.interactive:
-                return
-
-    def _take(self, line: str) -> None:
+def _prompt(pipeline: PageRAG, args: argparse.Namespace) -> int:
+    """Answer questions from the keyboard or a pipe; an error ends a question, not the prompt."""
+    interactive = sys.stdin.isatty()
+    if interactive:
+        with suppress(ImportError):
+            import readline  # noqa: F401 - gives input() its history and line editing
+        note("Ask a question; /help tells what else there is.")
+    asked = failed = 0
+    last: Result | None = None
+    for line in _lines(interactive):
+        if line == "/quit":
+            break
         if line == "/help":
             print(_HELP)
         elif line == "/why":
-            print(self.last.explain() if self.last is not None else "nothing was asked yet")
+            print(last.explain() if last is not None else "nothing was asked yet")
         elif line.startswith("/") and " " not in line:
             error(f"there is no {line}; /help tells what there is")
         else:
-            self._ask(line)
+            asked += 1
+            try:
+                last = _answered(pipeline, line, args, line=True)
+            except PageRAGError as problem:
+                failed += 1
+                error(str(problem))
+    if asked == 0 and not interactive:
+        raise InputError("stdin held no question; give one as an argument: pagerag ask 'Who ...?'")
+    return outcome(asked - failed, failed)
 
-    def _ask(self, question: str) -> None:
-        self.asked += 1
+
+def _lines(interactive: bool) -> Iterator[str]:
+    while True:
         try:
-            if self.args.json:
-                self.last = self.pipeline.ask(question)
-                print_json_line(self.last.to_dict(trace=self.args.trace))
-            else:
-                self.last = _streamed(self.pipeline, question, self.args.verbose)
-                print()
-        except PageRAGError as problem:
-            self.failed += 1
-            error(str(problem))
+            # Plain: the line editor would count the letters of a colour as part of the line.
+            line = input("? " if interactive else "").strip()
+        except EOFError:
+            return
+        if line:
+            yield line
+        elif interactive:
+            return
 
 
 def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> int:
@@ -178,14 +151,14 @@ def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> 
                 error(f"{result.question}: {result.error}")
         if args.json:
             told = result.to_dict() if isinstance(result, Failure) else result.to_dict(trace=args.trace)
-            print_json_line(told)
+            print_json(told, line=True)
         elif isinstance(result, Result):
             print(f"{paint(result.question, 'bold')}\n  {result.statement}")
             if (judged := result.verdict).tone != "good":
                 print(paint(f"  {judged.words}", "dim"))
     if failed:
         error(f"{failed} of {how_many(len(questions), 'question')} failed")
-    return OK if not failed else FAILED if failed == len(questions) else PARTIAL
+    return outcome(len(questions) - failed, failed)
 
 
 def _questions(name: str) -> list[str]:

@@ -37,34 +37,20 @@ def run(args: argparse.Namespace) -> int:
     from pagerag.cli import parser
 
     root = parser(None)
+    [commands] = [one.choices for one in root._actions if isinstance(one, argparse._SubParsersAction)]
     if args.json:
-        print_json(
-            {name: [_told(action) for action in sub._actions] for name, sub in _commands(root).items()}
-        )
+        print_json({name: [_told(action) for action in sub._actions] for name, sub in commands.items()})
         return OK
     shell = args.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
         raise InputError(f"which shell? pagerag completion {{{','.join(SHELLS)}}}")
     shtab = need("shtab", "shtab", "cli", "completion scripts")
-    for sub in _commands(root).values():
-        for action in sub._actions:
-            if _takes(action, _FILES):
-                action.complete = shtab.FILE  # type: ignore[attr-defined]
-            elif _takes(action, _FOLDERS):
-                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    for action in (action for sub in commands.values() for action in sub._actions):
+        kind = str(action.metavar).upper()
+        if kind in _FILES | _FOLDERS:
+            action.complete = shtab.FILE if kind in _FILES else shtab.DIRECTORY
     print(shtab.complete(root, shell=shell))
     return OK
-
-
-def _commands(root: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in root._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _takes(action: argparse.Action, metavars: set[str]) -> bool:
-    return str(action.metavar or "").upper() in metavars
 
 
 def _told(action: argparse.Action) -> dict[str, object]:
@@ -73,6 +59,6 @@ def _told(action: argparse.Action) -> dict[str, object]:
         "name": action.dest,
         "choices": [str(choice) for choice in action.choices or ()],
         "takes_value": action.nargs != 0,
-        "file": _takes(action, _FILES | _FOLDERS),
+        "file": str(action.metavar).upper() in _FILES | _FOLDERS,
         "help": action.help or "",
     }

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the settings."""
     if args.template:
-        return _print_template(as_json=args.json)
+        return _template(as_json=args.json)
     if args.trust or args.untrust:
         return _trust(args)
     settings = settings_of(args)
@@ -56,23 +56,21 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(shown(value))
         return OK
-    chosen = [args.name] if args.name else list(tables)
+    told = {
+        table: {
+            key: {"value": value, "origin": settings.origin(f"{table}.{key}")}
+            for key, value in values.items()
+        }
+        for table, values in tables.items()
+        if args.name in (None, table)
+    }
     if args.json:
-        print_json(
-            {
-                table: {
-                    key: {"value": value, "origin": settings.origin(f"{table}.{key}")}
-                    for key, value in tables[table].items()
-                }
-                for table in chosen
-            }
-        )
+        print_json(told)
         return OK
-    for table in chosen:
+    for table, values in told.items():
         print(paint(f"[{table}]", "bold"))
-        for key, value in tables[table].items():
-            origin = settings.origin(f"{table}.{key}")
-            line = f"{key} = {_toml(value)}"
+        for key, item in values.items():
+            line, origin = f"{key} = {_toml(item['value'])}", item["origin"]
             print(f"{line:44} {paint(f'# {origin}', 'dim' if origin == 'default' else 'cyan')}")
         print()
     return OK
@@ -101,32 +99,24 @@ def _trust(args: argparse.Namespace) -> int:
     return OK
 
 
-def _print_template(*, as_json: bool) -> int:
+def _template(*, as_json: bool) -> int:
+    """Print a settings file with every default, commented out."""
+    defaults = {name: shown(Settings().get(name)) for name, _ in Settings.fields()}
     if as_json:
         print_json(
-            {
-                name: {"default": shown(Settings().get(name)), "doc": item.metadata["doc"]}
-                for name, item in Settings.fields()
-            }
+            {n: {"default": defaults[n], "doc": item.metadata["doc"]} for n, item in Settings.fields()}
         )
-    else:
-        print(_template(), end="")
-    return OK
-
-
-def _template() -> str:
-    lines = ["# Settings of pagerag. Uncomment what you change.", ""]
+        return OK
+    print("# Settings of pagerag. Uncomment what you change.")
     table = ""
     for name, item in Settings.fields():
         section, _, key = name.partition(".")
         if section != table:
-            lines += ["", f"[{section}]"] if table else [f"[{section}]"]
+            print(f"\n[{section}]")
             table = section
-        default = getattr(getattr(Settings(), section), key)
         choices = f" ({', '.join(item.metadata['one_of'])})" if "one_of" in item.metadata else ""
-        lines.append(f"# {item.metadata['doc']}{choices}; {variable(name)}")
-        lines.append(f"# {key} = {_toml(shown(default))}")
-    return "\n".join(lines) + "\n"
+        print(f"# {item.metadata['doc']}{choices}; {variable(name)}\n# {key} = {_toml(defaults[name])}")
+    return OK
 
 
 def _toml(value: Any) -> str:

@@ -27,16 +27,7 @@ PARTIAL = 3  # some items failed; each is named and counted in the output
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-_STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-}
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 T = TypeVar("T")
 
@@ -45,7 +36,6 @@ _MARK = f"\x1b{secrets.token_hex(8)}"
 _URL = "[A-Za-z0-9%/:._~#-]*"  # what a percent-encoded file address is made of
 _LINK = rf"\]8;;{_URL}\x1b\\"  # OSC 8, up to its string terminator
 _OWN = rf"{_MARK}(?P<own>{_LINK}|\r?(?:\[[0-9;]*[mK])?)"
-_ERASE = "\r[K"
 # C0 but tab and line feed, DEL, C1; line separators; bidirectional embeddings, overrides and isolates; lone
 # surrogates; tags. Left-to-right and right-to-left marks stay: texts need them, and they order spaces alone.
 _HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
@@ -74,10 +64,7 @@ class CleanStream:
 
 
 def _spelled(found: re.Match[str]) -> str:
-    own = found["own"]
-    if own is not None:
-        return _escaped(own)
-    return json.dumps(found["hostile"])[1:-1]
+    return json.dumps(found["hostile"])[1:-1] if found["own"] is None else _escaped(found["own"])
 
 
 @contextmanager
@@ -89,9 +76,7 @@ def clean_output() -> Iterator[None]:
 
 def _control(sequence: str, stream: TextIO | CleanStream) -> str:
     """Return a control sequence (given without its escape character) as ``stream`` lets it pass."""
-    if isinstance(stream, CleanStream):
-        return f"{_MARK}{sequence}"
-    return _escaped(sequence)
+    return f"{_MARK}{sequence}" if isinstance(stream, CleanStream) else _escaped(sequence)
 
 
 def _escaped(sequence: str) -> str:
@@ -99,18 +84,12 @@ def _escaped(sequence: str) -> str:
     return f"\x1b{sequence}" if sequence.startswith("]") else sequence.replace("[", "\x1b[")
 
 
-def _coloured(stream: TextIO) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
-
-
 def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
     """Return ``text`` in colour where the stream shows colour; NO_COLOR and FORCE_COLOR are honoured."""
     stream = stream or sys.stdout
-    if not _coloured(stream):
+    if os.environ.get("NO_COLOR") or not (os.environ.get("FORCE_COLOR") or stream.isatty()):
         return text
-    codes = ";".join(_STYLES[style] for style in styles)
+    codes = ";".join(str(_STYLES[style]) for style in styles)
     return f"{_control(f'[{codes}m', stream)}{text}{_control('[0m', stream)}"
 
 
@@ -120,12 +99,12 @@ def link(text: str, path: str | os.PathLike[str], line: int | None = None) -> st
     The address is made from the path of a file that is there, percent-encoded, and never from what a document
     says.
     """
-    if not _follows_links(sys.stdout):
-        return text
-    address = _file_address(path)
+    address = _file_address(path) if _follows_links(sys.stdout) else None
     if address is None:
         return text
-    if line is not None and _opens_lines():
+    env = os.environ
+    # These read a fragment as a line; others would look for a file of that name.
+    if line is not None and (env.get("TERM_PROGRAM") == "vscode" or env.get("TERM") == "xterm-kitty"):
         address += f"#{line}"
     begin, end = (_control(f"]8;;{target}\x1b\\", sys.stdout) for target in (address, ""))
     return f"{begin}{text}{end}"
@@ -169,9 +148,9 @@ def _follows_links(stream: TextIO) -> bool:
     )
 
 
-def _opens_lines() -> bool:
-    """Tell whether the terminal reads a fragment as a line; others would look for a file of that name."""
-    return os.environ.get("TERM_PROGRAM") == "vscode" or os.environ.get("TERM", "") == "xterm-kitty"
+def outcome(done: int, failed: int) -> int:
+    """Return the exit code of work on several items."""
+    return OK if not failed else PARTIAL if done else FAILED
 
 
 def error(message: str) -> None:
@@ -189,14 +168,9 @@ def how_many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def print_json(value: Mapping[str, Any] | list[Any]) -> None:
-    """Print ``value`` on stdout as JSON; text in any language stays readable."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
-
-
-def print_json_line(value: Mapping[str, Any]) -> None:
-    """Print ``value`` on one line as JSON, at once."""
-    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+def print_json(value: Mapping[str, Any] | list[Any], *, line: bool = False) -> None:
+    """Print ``value`` on stdout as JSON, spread or on one line at once; all scripts stay readable."""
+    print(json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=str), flush=line)
 
 
 class Progress:
@@ -225,11 +199,10 @@ class Progress:
         self._shown = now
         done = f"{share:4.0%} · " if share is not None else ""
         text = f"{self.label}: {done}{count:,} {self.unit} · {count / seconds:,.1f} {self.unit}/s"
-        if share and share < 1:
-            text += f" · {_clock(seconds * (1 - share) / share)} left"
-        elif share:
-            text += f" · {_clock(seconds)}"
-        self._stream.write(_control(_ERASE, self._stream) + text if self._live else f"{text}\n")
+        if share:
+            minutes, rest = divmod(round(seconds * (1 - share) / share if share < 1 else seconds), 60)
+            text += f" · {minutes}:{rest:02d}{' left' if share < 1 else ''}"
+        self._stream.write(erase_line() + text if self._live else f"{text}\n")
         self._stream.flush()
         self._open = self._live
 
@@ -250,9 +223,8 @@ def progress(items: Iterable[T], *, total: int | None, label: str, unit: str = "
     meter = Progress(label, unit)
     done = 0
     meter.update(0, 0.0 if total else None)
-    for item in items:
+    for done, item in enumerate(items, 1):
         yield item
-        done += 1
         meter.update(done, done / total if total else None)
     if done:
         meter.update(done, done / total if total else None, last=True)
@@ -261,9 +233,4 @@ def progress(items: Iterable[T], *, total: int | None, label: str, unit: str = "
 
 def erase_line() -> str:
     """Return the sequence that empties the current line of stderr."""
-    return _control(_ERASE, sys.stderr)
-
-
-def _clock(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 60}:{whole % 60:02d}"
+    return _control("\r[K", sys.stderr)

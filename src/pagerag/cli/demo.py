@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pagerag.cli._options import add_json, add_reader, add_settings, need_app, settings_of
-from pagerag.cli.console import FAILED, OK, note, paint, print_json
+from pagerag.cli.console import OK, note, paint, print_json
 from pagerag.errors import InputError
 
 HELP = (
@@ -40,15 +40,12 @@ QUESTIONS = (
 UNANSWERABLE = "What did a tram ticket in Barcelona cost in 1926?"
 """The corpus has the city, a tram and the year, and says nothing of a price."""
 
-WORDS = (
-    ("core", "what promotion selected: units that together support an answer, and no more"),
-    ("fill", "the best of the rest, to fill the context up to k units (5 by default)"),
-    (
-        "evidence",
-        "how far the core seems to answer: enough, ambiguous or insufficient; the reader decides for itself "
-        "whether it answers",
-    ),
-)
+WORDS = {
+    "core": "what promotion selected: units that together support an answer, and no more",
+    "fill": "the best of the rest, to fill the context up to k units (5 by default)",
+    "evidence": "how far the core seems to answer: enough, ambiguous or insufficient; the reader decides for "
+    "itself whether it answers",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +59,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Index the corpus, ask the questions, show everything."""
+    from pagerag.ingest import index_paths
     from pagerag.pipeline import PageRAG
     from pagerag.read import reader as make_reader
+    from pagerag.retrieve import encoder
+    from pagerag.store import open_store
 
     started = time.perf_counter()
     settings = settings_of(args)
@@ -71,11 +71,15 @@ def run(args: argparse.Namespace) -> int:
     reader = make_reader(settings.read.reader, settings)  # first: a wrong name should not cost an index
     with ExitStack() as stack:
         store = _place(args.keep, stack)
-        counted = _index(store, settings.store.encoder or "wordllama", quiet=args.json)
+        report = index_paths(
+            [CORPUS], open_store(store, encoder(settings.store.encoder or "wordllama"), create=True)
+        )
+        if report.failed and not args.json:
+            note(f"not indexed: {report.failed}")
         pipeline = stack.enter_context(PageRAG.open(store, settings, reader=reader))
         if not args.json:
             files, seconds = len(list(CORPUS.glob("*.md"))), time.perf_counter() - started
-            print(f"{paint('indexed', 'bold')} {files} documents, {counted} passages in {seconds:.1f} s")
+            print(f"{paint('indexed', 'bold')} {files} documents, {report.units} passages in {seconds:.1f} s")
         results = []
         for number, (question, wanted) in enumerate(QUESTIONS):
             results.append(_ask(pipeline, question, wanted, args))
@@ -91,30 +95,22 @@ def run(args: argparse.Namespace) -> int:
     refused = last.answer.abstained or last.state == "insufficient"
     total = time.perf_counter() - started
     if args.json:
-        print_json(
-            {
-                "reader": results[0].answer.reader,
-                "seconds": round(total, 3),
-                "right": sum(found),
-                "refused": refused,
-                "results": [result.to_dict() for result in (*results, last)],
-            }
-        )
+        told = {"reader": results[0].answer.reader, "seconds": round(total, 3), "right": sum(found)}
+        whole = [result.to_dict() for result in (*results, last)]
+        print_json({**told, "refused": refused, "results": whole})
     else:
         right = paint(f"{sum(found)} of {len(found)} right", "bold")
         without = "not answered, as it should be" if refused else "answered all the same"
         print(f"\n{right} with {results[0].answer.reader}, {total:.1f} s; the last question was {without}")
         if args.keep:
             print(f"the store is kept: pagerag ask --store {args.keep}")
-    return OK if results else FAILED
+    return OK
 
 
 def _place(keep: str | None, stack: ExitStack) -> Path:
     if keep is None:
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="pagerag-demo-", ignore_cleanup_errors=True)
-        )
-        return Path(folder) / "store"
+        made = tempfile.TemporaryDirectory(prefix="pagerag-demo-", ignore_cleanup_errors=True)
+        return Path(stack.enter_context(made)) / "store"
     place = Path(keep)
     if place.exists() and any(place.iterdir()) and not (place / ".pagerag-demo").exists():
         raise InputError(f"{place} exists and is not the demo's; name another folder")
@@ -125,27 +121,14 @@ def _place(keep: str | None, stack: ExitStack) -> Path:
     return place
 
 
-def _index(store: Path, name: str, *, quiet: bool) -> int:
-    from pagerag.ingest import index_paths
-    from pagerag.retrieve import encoder
-    from pagerag.store import open_store
-
-    report: Any = index_paths([CORPUS], open_store(store, encoder(name), create=True))
-    if report.failed and not quiet:
-        note(f"not indexed: {report.failed}")
-    return int(report.units)
-
-
 def _explain_words() -> None:
     """Say what the words of the first result mean."""
     from pagerag.cli._show import width
 
     print()
-    for word, meaning in WORDS:
-        lines = textwrap.wrap(meaning, width() - 12)
-        print(f"  {paint(f'{word:9}', 'bold')} {paint(lines[0], 'dim')}")
-        for line in lines[1:]:
-            print(f"  {'':9} {paint(line, 'dim')}")
+    for word, meaning in WORDS.items():
+        for number, line in enumerate(textwrap.wrap(meaning, width() - 12)):
+            print(f"  {'         ' if number else paint(f'{word:9}', 'bold')} {paint(line, 'dim')}")
 
 
 def _ask(pipeline: Any, question: str, wanted: str | None, args: argparse.Namespace) -> Any:

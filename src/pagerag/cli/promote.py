@@ -8,7 +8,6 @@ import json
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from itertools import islice
@@ -17,24 +16,22 @@ from typing import Any, cast
 
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
-from pagerag.cli._options import add_promotion, add_settings, check_folder_of, positive, settings_of
-from pagerag.cli._show import STATE_COLOURS
-from pagerag.cli.console import (
-    FAILED,
-    OK,
-    PARTIAL,
-    error,
-    how_many,
-    note,
-    paint,
-    print_json,
-    print_json_line,
-    progress,
+from pagerag.cli._options import (
+    add_engine,
+    add_promotion,
+    add_settings,
+    asked_hands,
+    check_folder_of,
+    pair,
+    positive,
+    settings_of,
 )
-from pagerag.cli.engines import add_engine, asked_hands
+from pagerag.cli._show import STATE_COLOURS
+from pagerag.cli.console import OK, error, how_many, note, outcome, paint, print_json, progress
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.errors import FormatError, InputError
 from pagerag.pipeline import promoter_of
+from pagerag.promotion import Weights
 from pagerag.settings import Settings
 from pagerag.systems.formats import FIELDS, FORMATS, Record, detect, read_pools, unit_of, write_promoted
 from pagerag.units import Mode, Pool
@@ -110,7 +107,6 @@ def run(args: argparse.Namespace) -> int:
         return _formats(args.json)
     if args.file is None:
         raise InputError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
-
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
     settings = settings_of(args)
@@ -125,8 +121,7 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
         note(f"wrote {how_many(work.done, 'promoted pool')} to {args.out}")
     elif args.json:
         for pool, _, promotion in work:
-            result = _empty(pool, work.k) if promotion is None else promotion.result or {}
-            print_json_line(result)
+            print_json(_empty(pool, work.task.k) if promotion is None else promotion.result or {}, line=True)
     else:
         for pool, _, promotion in work:
             _show(pool, promotion, explain=args.explain)
@@ -139,7 +134,7 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
         note(f"{how_many(work.blank, 'candidate')} {have} no text; left out")
     if work.failed:
         error(f"{work.failed} of {whole} could not be promoted")
-    return OK if not work.failed else PARTIAL if work.done else FAILED
+    return outcome(work.done, work.failed)
 
 
 class _Work:
@@ -148,11 +143,16 @@ class _Work:
     def __init__(self, args: argparse.Namespace, settings: Settings, hands: Hands | None) -> None:
         self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
-        self.k = settings.promote.k
-        self.companions = dict(_pair(one, "--beside", "queries=queries.tsv") for one in args.beside)
-        self.task = PromotionTask.of(
-            settings.promote,
-            promoter_of(settings),
+        wanted = "--beside takes NAME=FILE, such as --beside queries=queries.tsv"
+        self.companions = dict(pair(given, wanted) for given in args.beside)
+        chosen = settings.promote
+        self.task = PromotionTask(
+            k=chosen.k,
+            max_tokens=chosen.max_tokens or None,
+            strategy=None if chosen.strategy == "auto" else chosen.strategy,
+            weights=Weights.load(chosen.weights) if chosen.weights else None,
+            # Decided here: a machine without the model must not choose otherwise.
+            support=promoter_of(settings).support is not None,
             explain=args.explain and not args.out and not args.json,
             full=args.json and not args.out,
         )
@@ -160,15 +160,15 @@ class _Work:
 
     def __iter__(self) -> Iterator[tuple[Pool, Record, Chosen | None]]:
         """Return each pool with its record and its promotion, None where the pool is empty."""
-        with ExitStack() as stack:
-            if self.journal is not None:
-                stack.enter_context(self.journal.held())
-                if self.args.fresh:
-                    self.journal.discard()
-                self.journal.claim(self._identity())
+        if self.journal is None:
             yield from self._promoted()
-        if self.journal is not None:
-            note(f"finished pools are kept in {self.journal.folder}; remove it when you need them no more")
+            return
+        with self.journal.held():
+            if self.args.fresh:
+                self.journal.discard()
+            self.journal.claim(self._identity())
+            yield from self._promoted()
+        note(f"finished pools are kept in {self.journal.folder}; remove it when you need them no more")
 
     def _promoted(self) -> Iterator[tuple[Pool, Record, Chosen | None]]:
         args, promote = self.args, self.settings.promote
@@ -197,7 +197,7 @@ class _Work:
                     continue
                 self.done += 1
                 self.empty += "empty" in row
-                yield pool, record, None if "empty" in row else Chosen.of(pool, row)
+                yield pool, record, None if "empty" in row else Chosen(pool, row)
 
     def _identity(self) -> dict[str, Any]:
         """Return all that the rows depend on: a journal of anything else is refused."""
@@ -210,7 +210,8 @@ class _Work:
 
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
-        fields = dict(_pair(assignment, "--field", "candidates=retrieved") for assignment in args.field)
+        wanted = "--field takes FIELD=NAME, such as --field candidates=retrieved"
+        fields = dict(pair(given, wanted) for given in args.field)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
         pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
@@ -232,10 +233,7 @@ class _Work:
     def kept(self) -> Iterator[tuple[Record, Any]]:
         """Return each record with what is to be written of it."""
         for _, record, promotion in self:
-            if promotion is None:
-                yield record, ()
-            else:
-                yield record, promotion.core if self.args.core else promotion
+            yield record, () if promotion is None else promotion.core if self.args.core else promotion
 
 
 def _digest(path: Path) -> str:
@@ -247,27 +245,10 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _pair(assignment: str, flag: str, example: str) -> tuple[str, str]:
-    name, equals, value = assignment.partition("=")
-    if not equals or not value.strip():
-        kind = "NAME=FILE" if flag == "--beside" else "FIELD=NAME"
-        raise InputError(f"{flag} takes {kind}, such as {flag} {example}, not {assignment!r}")
-    return name.strip(), value
-
-
 def _empty(pool: Pool, k: int) -> dict[str, Any]:
     """Return the result of a pool with nothing in it, with the fields that every result has."""
-    return {
-        "question": pool.question,
-        "k": k,
-        "state": "insufficient",
-        "sufficiency": 0.0,
-        "core": [],
-        "context": [],
-        "candidates": [],
-        "notes": ["the pool is empty"],
-        "paths": [],
-    }
+    said = {"question": pool.question, "k": k, "state": "insufficient", "sufficiency": 0.0}
+    return {**said, "core": [], "context": [], "candidates": [], "notes": ["the pool is empty"], "paths": []}
 
 
 def _show(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:
