@@ -12,25 +12,7 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pagerag.errors import (
-    BackendError,
-    CandidateError,
-    EmptyPoolError,
-    EndpointError,
-    EndpointTimeoutError,
-    FormatError,
-    InputError,
-    MissingExtraError,
-    PageRAGError,
-    ReaderEndpointError,
-    ReaderError,
-    ReaderTimeoutError,
-    SettingsError,
-    StoreError,
-    StoreMismatchError,
-    WeightsError,
-    WorkerLostError,
-)
+from pagerag.errors import *  # noqa: F403 - the whole tree is public
 
 if TYPE_CHECKING:
     from pagerag.pipeline import PageRAG
@@ -41,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
+__all__ = [  # noqa: F405 - errors among them
     "Answer",
     "BackendError",
     "Candidate",

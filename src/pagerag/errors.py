@@ -26,8 +26,6 @@ so that ``except ReaderError`` means the reader whatever it runs on.
 A message says what is wrong, which item it is, and what to do about it.
 """
 
-from __future__ import annotations
-
 
 class PageRAGError(Exception):
     """The root of the tree."""
@@ -54,10 +52,7 @@ class WeightsError(InputError):
 
 
 class FormatError(PageRAGError, ValueError):
-    """A file is not in the format it should be in.
-
-    The place is part of the message and of the attributes, so that tools can jump to it.
-    """
+    """A file is not in the format it should be in; the message and, for tools, attributes name its place."""
 
     def __init__(
         self, message: str, *, file: object = None, line: int | None = None, field: str | None = None
@@ -89,10 +84,7 @@ class StoreMismatchError(StoreError):
 
 
 class EndpointError(PageRAGError):
-    """A model endpoint refused the request, broke while answering it, or sent what cannot be used.
-
-    ``status`` is the HTTP status where the endpoint refused with one.
-    """
+    """A model endpoint refused (``status`` has its HTTP status), broke, or sent what cannot be used."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -108,11 +100,7 @@ class ReaderError(PageRAGError):
 
 
 class ReaderTimeoutError(ReaderError):
-    """A reader did not answer within its deadline.
-
-    The deadline is the reader's own for one question: building the prompt, connecting, waiting, retries and
-    reading the reply all count.
-    """
+    """A reader did not answer within its deadline for one question, prompt, retries and waits included."""
 
 
 class ReaderEndpointError(ReaderError, EndpointError):

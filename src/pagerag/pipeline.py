@@ -325,27 +325,17 @@ class PageRAG:
         passages and twenty sentences gave the best recall (benchmarks/funnel.py).
         """
         sentences = [sentence for passage in passages for sentence in _telling(passage)]
-        vectors = self._encode(sentences)
-        if vectors is None or pool.vector is None:
+        if self.encoder is None or not sentences or pool.vector is None:
             return sentences[: max(self.pool, self.k)]
+        texts = [encoded_text(sentence.title, sentence.text) for sentence in sentences]
+        vectors = np.asarray(self.encoder.encode_passages(texts), dtype=np.float32)
         best = max((unit.score or 0.0 for unit in pool.candidates), default=0.0)
         share = {unit.id: (unit.score or 0.0) / best if best > 0 else 0.0 for unit in pool.candidates}
-        near = vectors @ pool.vector
-        scores = [
-            float(close) + share.get(str(s.metadata.get("passage")), 0.0)
-            for s, close in zip(sentences, near, strict=True)
+        scored = [
+            replace(one, score=float(near) + share.get(str(one.metadata.get("passage")), 0.0), vector=vector)
+            for one, near, vector in zip(sentences, vectors @ pool.vector, vectors, strict=True)
         ]
-        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-        return [
-            replace(sentences[place], score=scores[place], vector=vectors[place])
-            for place in order[: max(self.pool, self.k)]
-        ]
-
-    def _encode(self, sentences: Sequence[Candidate]) -> Any:
-        if self.encoder is None or not sentences:
-            return None
-        texts = [encoded_text(sentence.title, sentence.text) for sentence in sentences]
-        return np.asarray(self.encoder.encode_passages(texts), dtype=np.float32)
+        return sorted(scored, key=lambda one: -(one.score or 0.0))[: max(self.pool, self.k)]
 
     def _analyses(self, candidates: Sequence[Candidate]) -> Any:
         return self.store.analyses(candidates) if self.store is not None else None

@@ -6,7 +6,7 @@ import argparse
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pagerag.cli.console import note
 from pagerag.errors import InputError, MissingExtraError, StoreError
@@ -31,6 +31,10 @@ _FLAGS = {
     "support": "promote.support",
     "pool": "retrieve.pool",
     "adaptive": "retrieve.adaptive",
+    "host": "serve.host",
+    "port": "serve.port",
+    "api_key_file": "serve.api_key_file",
+    "insecure": "serve.insecure",
 }
 
 
@@ -55,24 +59,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)"
     )
+    told = "change any setting, such as chat.model=NAME ('pagerag config' lists them)"
     parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        dest="assignments",
-        help="change any setting, such as chat.model=NAME ('pagerag config' lists them)",
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments", help=told
     )
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
     """Add ``--reader``."""
-    parser.add_argument(
-        "-r",
-        "--reader",
-        metavar="NAME",
-        help="auto, extractive, smollm2, gguf, chat or evidence (default: auto)",
-    )
+    told = "auto, extractive, smollm2, gguf, chat or evidence (default: auto)"
+    parser.add_argument("-r", "--reader", metavar="NAME", help=told)
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -160,10 +156,9 @@ def pair(given: str, wanted: str, *, empty: bool = False) -> tuple[str, str]:
 
 def need_app(*modules: str, purpose: str) -> None:
     """Say at once what a bare installation lacks, instead of one package after another."""
-    if all(map(find_spec, modules)):
-        return
-    missing = [package for module, package in _APP.items() if find_spec(module) is None]
-    raise MissingExtraError(" and ".join(missing), "app", purpose)
+    if not all(map(find_spec, modules)):
+        missing = [package for module, package in _APP.items() if find_spec(module) is None]
+        raise MissingExtraError(" and ".join(missing), "app", purpose)
 
 
 def check_folder_of(out: str) -> None:
@@ -172,11 +167,9 @@ def check_folder_of(out: str) -> None:
         raise InputError(f"the folder of {out} does not exist; make it first")
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
-    """Return the settings with this command's flags on top, and print what they remark; ``--set`` wins."""
-    flags: dict[str, Any] = {
-        name: getattr(args, flag) for flag, name in _FLAGS.items() if getattr(args, flag, None) is not None
-    }
+def settings_of(args: argparse.Namespace, **more: str) -> Settings:
+    """Return the settings with the flags (and ``more``) on top, ``--set`` last; print what they remark."""
+    flags = {name: getattr(args, flag, None) for flag, name in (_FLAGS | more).items()}
     wanted = "--set takes NAME=VALUE, such as --set promote.k=3"
     flags.update(pair(given, wanted, empty=True) for given in getattr(args, "assignments", []))
     settings = Settings.load(getattr(args, "config", None), flags=flags)

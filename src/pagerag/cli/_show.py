@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,6 @@ _TONE_COLOURS = {"good": "green", "unsure": "yellow", "bad": "red"}
 
 def width() -> int:
     """Return the columns to use: the terminal's, between 60 and 110."""
-    import shutil
-
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
 
 
@@ -44,22 +43,19 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
     for citation, said in _by_place(result):
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
-        _wrapped(said, "      ")
+        for line in textwrap.wrap(said, width() - 6) or [""]:
+            print(f"      {line}")
         place = result.place(citation)
         shown = paint(str(_from_here(place)), "dim")
         print(f"      {link(shown, place.path, place.line) if place.path else shown}")
-    show_paths(result)
+    if kept := list(dict.fromkeys(_line(path) for path in result.evidence_paths)):
+        print(paint("\nevidence path", "bold"))
+        print(*(f"  {line}" for line in kept[:2]), sep="\n")
     if verbose:
-        show_found(result)
+        _, followed, lines = result.explain().partition("Found by following up:\n")
+        if followed:
+            print(paint("\nfound by following up", "bold"), lines, sep="\n")
         show_verdict(result)
-
-
-def show_found(result: Result) -> None:
-    """Print which of the units that were read came from following up, and how."""
-    _, told, lines = result.explain().partition("Found by following up:\n")
-    if told:
-        print(paint("\nfound by following up", "bold"))
-        print(lines)
 
 
 def show_verdict(result: Result) -> None:
@@ -68,22 +64,12 @@ def show_verdict(result: Result) -> None:
     Where the reader kept silent, the state is told as what it was: a judgement from before the reading.
     """
     state = paint(result.state, STATE_COLOURS[result.state])
-    silent = result.answer.abstained
     stages = " · ".join(f"{name} {1000 * seconds:,.0f} ms" for name, seconds in result.timings.items())
-    head = "evidence, before it was read" if silent else "evidence"
-    tail = " found no answer in it" if silent else ""
+    head, tail = "evidence", ""
+    if result.answer.abstained:
+        head, tail = "evidence, before it was read", " found no answer in it"
     print(f"\n{head}: {state} ({result.promotion.sufficiency:.2f}) · reader {result.answer.reader}{tail}")
     print(paint(stages, "dim"))
-
-
-def show_paths(result: Result, most: int = 2) -> None:
-    """Print the kept paths: unit –[what links them]→ unit."""
-    kept = result.evidence_paths
-    if not kept:
-        return
-    print(paint("\nevidence path", "bold"))
-    for line in list(dict.fromkeys(_line(path) for path in kept))[:most]:
-        print(f"  {line}")
 
 
 def show_rejected(result: Result, most: int = 3) -> None:
@@ -104,27 +90,19 @@ def show_pool(result: Result) -> None:
     core = {unit.id for unit in promotion.core}
     context = {unit.id for unit in promotion.context}
     ranked = sorted(zip(promotion.pool, promotion.scores, strict=True), key=lambda pair: -float(pair[1]))
-    print(
-        paint(
-            f"\npool: {how_many(len(result.pool), 'unit')} retrieved, {len(promotion.pool)} weighed", "bold"
-        )
-    )
+    retrieved = how_many(len(result.pool), "unit")
+    print(paint(f"\npool: {retrieved} retrieved, {len(promotion.pool)} weighed", "bold"))
     for unit, score in ranked[:12]:
         kind = "core" if unit.id in core else "fill" if unit.id in context else "    "
         colour = {"core": "green", "fill": "yellow"}.get(kind, "dim")
-        bar = "█" * round(10 * float(score)) + "·" * (10 - round(10 * float(score)))
-        body = _untitled(unit.text, unit.title)
+        bar = ("█" * round(10 * float(score))).ljust(10, "·")
+        first, _, rest = unit.text.partition("\n")  # a first line that only repeats the title is left out
+        body = rest.strip() if unit.title and first.strip() == unit.title and rest.strip() else unit.text
         text = f"{unit.title}: {body}" if unit.title else body
         line = textwrap.shorten(text, width() - 26, placeholder="…")
         print(f"  {paint(kind, colour)} {float(score):.2f} {paint(bar, colour)} {line}")
     if len(ranked) > 12:
         print(paint(f"  … and {len(ranked) - 12} more", "dim"))
-
-
-def _untitled(text: str, title: str | None) -> str:
-    """Return ``text`` without a first line that only repeats the title."""
-    first, _, rest = text.partition("\n")
-    return rest.strip() if title and first.strip() == title and rest.strip() else text
 
 
 def _line(path: SupportPath, colour: str = "green") -> str:
@@ -159,8 +137,3 @@ def _from_here(place: Place) -> Place:
     if path is None or not path.is_absolute() or not path.is_relative_to(Path.cwd()):
         return place
     return replace(place, path=str(path.relative_to(Path.cwd())))
-
-
-def _wrapped(text: str, indent: str) -> None:
-    for line in textwrap.wrap(text, width() - len(indent)) or [""]:
-        print(indent + line)

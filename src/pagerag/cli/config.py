@@ -32,11 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a setting (promote.k) or a table (chat)")
     add_settings(parser)
     parser.add_argument("--template", action="store_true", help="print a settings file to start from")
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="trust ./pagerag.toml as it is now: it may name endpoints and keys",
-    )
+    told = "trust ./pagerag.toml as it is now: it may name endpoints and keys"
+    parser.add_argument("--trust", action="store_true", help=told)
     parser.add_argument("--untrust", action="store_true", help="trust ./pagerag.toml no longer")
     add_json(parser)
 

@@ -55,8 +55,7 @@ class CleanStream:
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each line, cleaned."""
-        for line in lines:
-            self.write(line)
+        self.write("".join(lines))
 
     def __getattr__(self, name: str) -> Any:
         # Everything else (flush, isatty, fileno, encoding…) is the stream's own.
@@ -119,12 +118,10 @@ def _file_address(path: str | os.PathLike[str]) -> str | None:
     except (OSError, ValueError, RuntimeError):
         return None
     # What as_uri leaves alone of punctuation is encoded as well: only plain letters may steer a terminal.
-    address = re.sub(r"[^A-Za-z0-9%/:._~-]", lambda found: f"%{ord(found[0]):02X}", address)
-    return address or None
+    return re.sub(r"[^A-Za-z0-9%/:._~-]", lambda found: f"%{ord(found[0]):02X}", address) or None
 
 
-_LINKING = {"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"}
-"""Values of TERM_PROGRAM."""
+_LINKING = {"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"}  # values of TERM_PROGRAM
 _LINKING_TERM = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "contour", "wezterm")
 
 
@@ -202,7 +199,7 @@ class Progress:
         if share:
             minutes, rest = divmod(round(seconds * (1 - share) / share if share < 1 else seconds), 60)
             text += f" · {minutes}:{rest:02d}{' left' if share < 1 else ''}"
-        self._stream.write(erase_line() + text if self._live else f"{text}\n")
+        self._stream.write(erase_line(self._stream) + text if self._live else f"{text}\n")
         self._stream.flush()
         self._open = self._live
 
@@ -231,6 +228,6 @@ def progress(items: Iterable[T], *, total: int | None, label: str, unit: str = "
     meter.end()
 
 
-def erase_line() -> str:
-    """Return the sequence that empties the current line of stderr."""
-    return _control("\r[K", sys.stderr)
+def erase_line(stream: TextIO | None = None) -> str:
+    """Return the sequence that empties the current line of a stream, stderr unless told."""
+    return _control("\r[K", stream or sys.stderr)

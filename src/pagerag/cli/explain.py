@@ -35,8 +35,8 @@ FORMATS: dict[str, Callable[[Result], str]] = {
     ),
     "dot": lambda result: result.promotion.graph.to_dot(),
     "graphml": lambda result: result.promotion.graph.to_graphml(),
-    "svg": lambda result: result.to_svg(),
-    "html": lambda result: result.to_html(),
+    "svg": Result.to_svg,
+    "html": Result.to_html,
 }
 _SUFFIXES = {
     ".txt": "text",
@@ -64,26 +64,23 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         check_folder_of(args.out)
     with open_pipeline(args) as pipeline:
-        result = pipeline.ask(args.question)
-    text = FORMATS[form](result)
-    if args.out:
-        try:
-            write_atomic(args.out, text)
-        except OSError as problem:
-            raise InputError(f"cannot write {args.out}: {problem.strerror or problem}") from problem
-        note(f"wrote {args.out} ({form}, {len(text.encode()):,} bytes)")
-    else:
+        text = FORMATS[form](pipeline.ask(args.question))
+    if not args.out:
         sys.stdout.write(text)
+        return OK
+    try:
+        write_atomic(args.out, text)
+    except OSError as problem:
+        raise InputError(f"cannot write {args.out}: {problem.strerror or problem}") from problem
+    note(f"wrote {args.out} ({form}, {len(text.encode()):,} bytes)")
     return OK
 
 
 def _format(args: argparse.Namespace) -> str:
     if args.json and args.format not in (None, "json"):
         raise InputError(f"--json and --format {args.format} disagree; give one")
-    if args.json or args.format:
-        return "json" if args.json else str(args.format)
-    if not args.out:
-        return "text"
+    if args.json or args.format or not args.out:
+        return "json" if args.json else args.format or "text"
     suffix = Path(args.out).suffix.lower()
     if suffix not in _SUFFIXES:
         raise InputError(

@@ -7,16 +7,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from pagerag.cli._options import (
-    add_engine,
-    add_json,
-    add_settings,
-    add_store,
-    asked_hands,
-    need_app,
-    pair,
-    settings_of,
-)
+from pagerag.cli import _options
 from pagerag.cli.console import FAILED, Progress, error, how_many, note, outcome, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
@@ -45,7 +36,7 @@ _UNKNOWN = "not a known format; a text is read whatever its suffix when it is na
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
-    add_store(parser)
+    _options.add_store(parser)
     parser.add_argument(
         "--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own"
     )
@@ -75,20 +66,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
     )
-    add_engine(parser, workers="this process alone; all cores with --engine ray")
-    add_settings(parser)
+    _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
+    _options.add_settings(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="name each file once it is on disk")
-    add_json(parser)
+    _options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Index the files; the exit code tells whether all are in."""
-    settings = settings_of(args)
+    settings = _options.settings_of(args)
     reading = IngestSettings(
         passage_chars=args.passage_chars,
         overlap=args.overlap,
         record_chars=args.record_chars,
-        fields=dict(pair(given, "--field wants KIND=NAME, such as text=body") for given in args.field),
+        fields=dict(
+            _options.pair(given, "--field wants KIND=NAME, such as text=body") for given in args.field
+        ),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
         max_seconds=args.max_seconds,
@@ -113,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
-            with asked_hands(args) as hands:
+            with _options.asked_hands(args) as hands:
                 report = index_paths(
                     args.paths, store, reading, prune=args.prune, listener=tell, reader=reader, hands=hands
                 )
@@ -140,7 +133,7 @@ def open_for_writing(settings: Settings) -> Corpus:
 
     name = settings.store.encoder
     if (name or DEFAULT_ENCODER) == "wordllama":
-        need_app("wordllama", purpose="to index documents")
+        _options.need_app("wordllama", purpose="to index documents")
     place = settings.store.path
     if not store_exists(place):
         return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)

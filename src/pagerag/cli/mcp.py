@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pagerag.cli._options import add_settings
+from pagerag._extras import need
+from pagerag.cli._options import add_settings, settings_of
 from pagerag.cli.console import OK
-from pagerag.cli.serve import add_listening, serving
+from pagerag.cli.serve import add_listening
 
 HELP = "Serve the tools select_evidence, ask and search over the Model Context Protocol."
 
@@ -29,13 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the client goes, or until told to stop."""
-    from pagerag._extras import need
-
     need("mcp", "mcp", "mcp", "pagerag mcp")
     from pagerag.serve.stores import places_of
     from pagerag.serve.tools import http_app, mcp_server
 
-    settings = serving(args)
+    settings = settings_of(args)
     places = places_of(settings, args.stores)
     if not args.http:
         server, service = mcp_server(settings, places)

@@ -16,16 +16,7 @@ from typing import Any, cast
 
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
-from pagerag.cli._options import (
-    add_engine,
-    add_promotion,
-    add_settings,
-    asked_hands,
-    check_folder_of,
-    pair,
-    positive,
-    settings_of,
-)
+from pagerag.cli import _options
 from pagerag.cli._show import STATE_COLOURS
 from pagerag.cli.console import OK, error, how_many, note, outcome, paint, print_json, progress
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
@@ -63,17 +54,17 @@ _CHUNK = 32  # pools that one worker takes at a time
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", nargs="?", metavar="POOLS", help="the file with the pools")
-    add_settings(parser)
+    _options.add_settings(parser)
     parser.add_argument(
         "-o", "--out", metavar="FILE", help="write the promoted pools here, in their own format"
     )
     parser.add_argument("--format", metavar="NAME", help="the file's format (default: detected)")
     parser.add_argument("--formats", action="store_true", help="list the formats and leave")
-    parser.add_argument("-k", type=positive, metavar="N", help="units to keep (default: 5)")
+    parser.add_argument("-k", type=_options.positive, metavar="N", help="units to keep (default: 5)")
     parser.add_argument(
         "--core", action="store_true", help="keep the minimal core, not the context filled to k"
     )
-    add_promotion(parser)
+    _options.add_promotion(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N pools")
     parser.add_argument(
         "--with-trace", action="store_true", help="with --out: add state, scores and core to records"
@@ -97,26 +88,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--journal", metavar="DIR", help="keep finished pools here: the same command goes on where it stopped"
     )
     parser.add_argument("--fresh", action="store_true", help="discard what the journal holds")
-    add_engine(parser, workers="this process alone; all cores with --engine ray")
+    _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
     parser.add_argument("--json", action="store_true", help="results as JSON lines on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     """Promote the file."""
     if args.formats:
-        return _formats(args.json)
+        told = {name: one.summary for name, one in FORMATS.items()}
+        if args.json:
+            print_json(told)
+        else:
+            print(*(f"{paint(f'{name:16}', 'bold')} {line}" for name, line in told.items()), sep="\n")
+        return OK
     if args.file is None:
         raise InputError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
-    settings = settings_of(args)
-    with asked_hands(args) as hands:
+    settings = _options.settings_of(args)
+    with _options.asked_hands(args) as hands:
         return _promote(args, _Work(args, settings, hands))
 
 
 def _promote(args: argparse.Namespace, work: _Work) -> int:
     if args.out:
-        check_folder_of(args.out)
+        _options.check_folder_of(args.out)
         write_promoted(args.out, work.kept(), trace=args.with_trace)
         note(f"wrote {how_many(work.done, 'promoted pool')} to {args.out}")
     elif args.json:
@@ -144,7 +140,7 @@ class _Work:
         self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
         wanted = "--beside takes NAME=FILE, such as --beside queries=queries.tsv"
-        self.companions = dict(pair(given, wanted) for given in args.beside)
+        self.companions = dict(_options.pair(given, wanted) for given in args.beside)
         chosen = settings.promote
         self.task = PromotionTask(
             k=chosen.k,
@@ -211,7 +207,7 @@ class _Work:
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
         wanted = "--field takes FIELD=NAME, such as --field candidates=retrieved"
-        fields = dict(pair(given, wanted) for given in args.field)
+        fields = dict(_options.pair(given, wanted) for given in args.field)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
         pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
@@ -267,12 +263,3 @@ def _show(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:
         text = " ".join(f"{unit.title + ': ' if unit.title else ''}{unit.text}".split())
         print(f"  {mark} [{number}] {text[:150]}{'…' if len(text) > 150 else ''}")
     sys.stdout.flush()
-
-
-def _formats(as_json: bool) -> int:
-    if as_json:
-        print_json({name: one.summary for name, one in FORMATS.items()})
-    else:
-        for name, one in FORMATS.items():
-            print(f"{paint(f'{name:16}', 'bold')} {one.summary}")
-    return OK

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from pagerag.cli._options import add_reader, add_settings, settings_of
-from pagerag.settings import Settings
 
 HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
 
@@ -52,20 +51,6 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def serving(args: argparse.Namespace) -> Settings:
-    """Return the settings with the flags of ``add_listening`` on top."""
-    settings = settings_of(args)
-    given = {
-        "serve.host": args.host,
-        "serve.port": args.port,
-        "serve.workers": getattr(args, "workers", None),
-        "serve.api_key_file": args.api_key_file,
-        "serve.insecure": args.insecure,
-    }
-    flags = {name: value for name, value in given.items() if value is not None}
-    return settings.updated(flags, dict.fromkeys(flags, "flag"))
-
-
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop."""
     from pagerag import serve
@@ -73,5 +58,5 @@ def run(args: argparse.Namespace) -> int:
     start = serve.run  # says what is missing before anything else is imported
     from pagerag.serve.stores import places_of
 
-    settings = serving(args)
+    settings = settings_of(args, workers="serve.workers")
     return start(settings, places_of(settings, args.stores), announce=args.json)

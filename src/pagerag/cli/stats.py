@@ -37,29 +37,28 @@ def run(args: argparse.Namespace) -> int:
             body["ledger"] = [asdict(item) for item in files]
         print_json(body)
         return OK
-    width = max(len(label) for label, _ in _rows(stats))
-    for label, value in _rows(stats):
-        print(f"{paint(label.ljust(width), 'dim')}  {value}")
+    for label, value in _rows(stats).items():
+        print(f"{paint(f'{label:12}', 'dim')}  {value}")
     for item in files:
         detail = how_many(item.units, "unit") if item.status == "indexed" else item.status
         print(f"  {item.path}  {paint(detail, 'dim')}")
     return OK
 
 
-def _rows(stats: StoreStats) -> list[tuple[str, str]]:
+def _rows(stats: StoreStats) -> dict[str, str]:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in stats.by_type.items())
     duplicates = f", {how_many(stats.duplicates, 'duplicate')} among them" if stats.duplicates else ""
     size = f"{stats.size_bytes / 2**20:,.1f} MB" if stats.size_bytes is not None else "unknown"
     waiting = f"; {how_many(stats.unindexed, 'unit')} not yet in the indexes" if stats.unindexed else ""
     stale = "" if stats.analysis_current else " (of another version: index again to renew it)"
-    return [
-        ("store", stats.location),
-        ("files", f"{stats.files:,}{f' ({kinds})' if kinds else ''}{duplicates}"),
-        ("documents", f"{stats.documents:,}"),
-        ("units", f"{stats.units:,}{waiting}"),
-        ("encoder", f"{stats.encoder}, {stats.dimension} dimensions"),
-        ("dense search", stats.search),
-        ("analysis", f"stored{stale}"),
-        ("size", size),
-        ("schema", f"version {stats.schema_version}"),
-    ]
+    return {
+        "store": stats.location,
+        "files": f"{stats.files:,}{f' ({kinds})' if kinds else ''}{duplicates}",
+        "documents": f"{stats.documents:,}",
+        "units": f"{stats.units:,}{waiting}",
+        "encoder": f"{stats.encoder}, {stats.dimension} dimensions",
+        "dense search": stats.search,
+        "analysis": f"stored{stale}",
+        "size": size,
+        "schema": f"version {stats.schema_version}",
+    }
