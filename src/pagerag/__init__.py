@@ -59,15 +59,11 @@ __all__ = [  # noqa: F405 - errors among them
 
 # Imported on first use: NumPy takes 0.1 s, and each dataclass of the nouns half a millisecond.
 _LAZY = {
-    name: module
-    for module, names in {
-        "pagerag.pipeline": ["PageRAG"],
-        "pagerag.promotion": ["Promoter", "Promotion", "Weights", "promote"],
-        "pagerag.result": ["Failure", "Result"],
-        "pagerag.settings": ["Settings"],
-        "pagerag.units": ["Answer", "Candidate", "Citation", "Pool", "Relation"],
-    }.items()
-    for name in names
+    "PageRAG": "pagerag.pipeline",
+    "Settings": "pagerag.settings",
+    **dict.fromkeys(("Promoter", "Promotion", "Weights", "promote"), "pagerag.promotion"),
+    **dict.fromkeys(("Failure", "Result"), "pagerag.result"),
+    **dict.fromkeys(("Answer", "Candidate", "Citation", "Pool", "Relation"), "pagerag.units"),
 }
 
 

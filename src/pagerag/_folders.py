@@ -16,9 +16,7 @@ def config_file() -> Path | None:
     None in an installation without platformdirs (the extra ``cli``): the library with NumPy alone reads
     settings files only where they are named.
     """
-    if find_spec("platformdirs") is None:
-        return None
-    return _user("config") / "config.toml"
+    return _user("config") / "config.toml" if find_spec("platformdirs") is not None else None
 
 
 def state_folder() -> Path:

@@ -73,13 +73,10 @@ class Recent(Generic[Key, Value]):
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
         """Return those of these that are kept."""
-        found: dict[Key, Value] = {}
         with self._lock:
-            for key in keys:
-                entry = self._kept.get(key)
-                if entry is not None:
-                    found[key] = entry[0]
-                    self._kept.move_to_end(key)
+            found = {key: self._kept[key][0] for key in keys if key in self._kept}
+            for key in found:
+                self._kept.move_to_end(key)
         return found
 
     def put(self, entries: Iterable[tuple[Key, Value, int]]) -> None:

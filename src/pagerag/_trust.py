@@ -15,8 +15,6 @@ from pagerag._files import write_atomic
 from pagerag._folders import config_file, state_folder
 from pagerag.errors import SettingsError
 
-_FILE = "trusted.json"
-
 
 def is_trusted(path: Path, content: bytes) -> bool:
     """Return whether the user trusted the file at ``path`` with exactly this content."""
@@ -32,14 +30,14 @@ def trust(path: Path, content: bytes) -> None:
 def untrust(path: Path) -> bool:
     """Forget a file; return whether it was known."""
     known = _known()
-    found = known.pop(str(path.resolve()), None) is not None
-    if found:
-        _write(known)
-    return found
+    if known.pop(str(path.resolve()), None) is None:
+        return False
+    _write(known)
+    return True
 
 
 def _known() -> dict[str, str]:
-    file = state_folder() / _FILE
+    file = state_folder() / "trusted.json"
     try:
         held = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except (OSError, ValueError, RecursionError):
@@ -48,7 +46,7 @@ def _known() -> dict[str, str]:
 
 
 def _write(known: dict[str, str]) -> None:
-    file = state_folder() / _FILE
+    file = state_folder() / "trusted.json"
     try:
         write_atomic(file, json.dumps(known, indent=1, sort_keys=True) + "\n")
     except OSError as problem:

@@ -272,14 +272,13 @@ class Settings:
             found = _from_file(path, content)
             if project:
                 remarks += _guard(path, content, found)
-            for name, value in found.items():
-                values[name], origins[name] = value, str(path)
+            values |= found
+            origins |= dict.fromkeys(found, str(path))
         for name, (variable, value) in _from_environment(environment).items():
             values[name], origins[name] = value, f"${variable}"
-        for name, value in (flags or {}).items():
-            if value is not None:
-                values[name], origins[name] = value, "flag"
-        return replace(cls().updated(values, origins), remarks=tuple(remarks))
+        given = {name: value for name, value in (flags or {}).items() if value is not None}
+        made = cls().updated(values | given, origins | dict.fromkeys(given, "flag"))
+        return replace(made, remarks=tuple(remarks))
 
     def updated(self, values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> Settings:
         """Return a copy with some settings changed; names are dotted (``promote.k``)."""
@@ -313,7 +312,7 @@ class Settings:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return a JSON-able copy in which secrets are stars."""
         tables: dict[str, dict[str, Any]] = {}
-        for name, _ in self.fields():
+        for name in _FIELDS:
             section, _, key = name.partition(".")
             tables.setdefault(section, {})[key] = shown(self.get(name))
         return tables
@@ -426,7 +425,7 @@ def _from_file(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    known = {variable(name): name for name, _ in Settings.fields()}
+    known = {variable(name): name for name in _FIELDS}
     sections = tuple(f"{PREFIX}{section.name.upper()}_" for section in fields(Settings))
     found = {}
     for name, value in env.items():

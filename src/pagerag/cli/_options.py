@@ -56,13 +56,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add ``--config`` and ``--set``, which every command with settings has."""
-    parser.add_argument(
-        "--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)"
-    )
+    add = parser.add_argument
+    add("--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)")
     told = "change any setting, such as chat.model=NAME ('pagerag config' lists them)"
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments", help=told
-    )
+    add("--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments", help=told)
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
@@ -80,11 +77,10 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 def add_promotion(parser: argparse.ArgumentParser) -> None:
     """Add how promotion is done: ``--mode``, ``--strategy`` and ``--support``."""
-    parser.add_argument(
-        "--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is"
-    )
-    parser.add_argument("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--mode", choices=("auto", "sentence", "paragraph", "document"), help="what a unit is")
+    add("--strategy", choices=("auto", "learned", "formula"), help="how support is scored")
+    add(
         "--support",
         choices=SUPPORT_CHOICES,
         help="our support encoder as one more signal: small; auto (the default), where pagerag-models is "
@@ -94,43 +90,39 @@ def add_promotion(parser: argparse.ArgumentParser) -> None:
 
 def add_pipeline(parser: argparse.ArgumentParser) -> None:
     """Add what asking a store takes."""
+    add = parser.add_argument
     add_settings(parser)
-    parser.add_argument("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
-    parser.add_argument(
+    add("-s", "--store", metavar="DIR", help="the store (default: setting store.path)")
+    add(
         "--encoder",
         metavar="NAME",
         help="the store's encoder: needed where the store names one that is not built in",
     )
     add_reader(parser)
-    parser.add_argument(
-        "--units", choices=("auto", "core", "context"), help="what the reader sees of the promotion"
-    )
-    parser.add_argument("-k", type=positive, metavar="N", help="units the reader may see (default: 5)")
-    parser.add_argument("--pool", type=positive, metavar="N", help="units in the pool (default: 20)")
+    add("--units", choices=("auto", "core", "context"), help="what the reader sees of the promotion")
+    add("-k", type=positive, metavar="N", help="units the reader may see (default: 5)")
+    add("--pool", type=positive, metavar="N", help="units in the pool (default: 20)")
     add_promotion(parser)
-    parser.add_argument(
-        "--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval"
-    )
+    add("--no-adaptive", dest="adaptive", action="store_false", default=None, help="no follow-up retrieval")
 
 
 def add_engine(parser: argparse.ArgumentParser, *, workers: str = "all cores") -> None:
     """Add where batches are worked on; ``workers`` says in words how many there are by default."""
+    add = parser.add_argument
     from pagerag.batch import ENGINES  # here and below: a question alone needs none of it
 
-    parser.add_argument(
+    add(
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
         help="processes of this machine, or a Ray cluster (pip install 'pagerag[ray]'); results are the same",
     )
-    parser.add_argument(
+    add(
         "--address",
         metavar="ADDRESS",
         help="a running Ray cluster: HOST:PORT, ray://HOST:PORT or auto (default: one on this machine)",
     )
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help=f"how many work at once (default: {workers})"
-    )
+    add("--workers", type=int, metavar="N", help=f"how many work at once (default: {workers})")
 
 
 def hands_of(args: argparse.Namespace) -> Hands:

@@ -31,16 +31,13 @@ NOT_ENOUGH = 4
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("question", nargs="?", help="the question; none opens a prompt")
+    add = parser.add_argument
+    add("question", nargs="?", help="the question; none opens a prompt")
     add_pipeline(parser)
-    parser.add_argument("-f", "--file", metavar="FILE", help="questions, one a line; - reads stdin")
-    parser.add_argument(
-        "--workers", type=positive, default=4, metavar="N", help="questions of --file at once (default: 4)"
-    )
-    parser.add_argument(
-        "--trace", action="store_true", help="with --json: every step of retrieval and promotion"
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="also pool, rejected paths and timings")
+    add("-f", "--file", metavar="FILE", help="questions, one a line; - reads stdin")
+    add("--workers", type=positive, default=4, metavar="N", help="questions of --file at once (default: 4)")
+    add("--trace", action="store_true", help="with --json: every step of retrieval and promotion")
+    add("-v", "--verbose", action="store_true", help="also pool, rejected paths and timings")
     add_json(parser)
 
 

@@ -9,7 +9,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -76,11 +76,10 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
+    add = parser.add_argument
     add_settings(parser)
-    parser.add_argument("-s", "--store", metavar="DIR", help="also check this store")
-    parser.add_argument(
-        "--quick", action="store_true", help="import nothing, load no model, call no endpoint"
-    )
+    add("-s", "--store", metavar="DIR", help="also check this store")
+    add("--quick", action="store_true", help="import nothing, load no model, call no endpoint")
     add_json(parser)
 
 
@@ -127,22 +126,27 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
         places = sorted(set(settings.origins.values()))
         yield Finding("settings", "settings", "ok", f"from {', '.join(places)}" if places else "defaults")
     yield from _packages(quick=args.quick)
-    checks: dict[str, Callable[[], str]] = {
-        "encoder": lambda: _encoder(settings),
-        "extractive": lambda: _reader("extractive", settings),
-        "smollm2": lambda: _reader("smollm2", settings),
-        "reader auto": lambda: _auto(settings),
-    }
-    if settings.gguf.path:
-        checks["gguf"] = lambda: _reader("gguf", settings)
-    for name, check in checks.items():
-        yield _timed("models", name, args.quick, check)
+    for name in (
+        "encoder",
+        "extractive",
+        "smollm2",
+        "reader auto",
+        *(["gguf"] if settings.gguf.path else []),
+    ):
+        yield _tried("models", name, settings, quick=args.quick)
     if settings.chat.base_url:
-        yield _timed("endpoints", "chat", args.quick, lambda: _chat(settings))
+        yield _tried("endpoints", "chat", settings, quick=args.quick)
     else:
         yield Finding("endpoints", "chat", "skipped", "chat.base_url is not set")
     yield _store(args, settings)
-    yield _writable()
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"x")
+    except OSError as problem:
+        yield Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
+    else:
+        where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
+        yield Finding("system", "temporary files", "ok", where)
 
 
 def _packages(*, quick: bool) -> Iterator[Finding]:
@@ -165,12 +169,12 @@ def _packages(*, quick: bool) -> Iterator[Finding]:
             yield Finding("packages", package, "ok", f"{installed} ({purpose})")
 
 
-def _timed(group: str, name: str, quick: bool, check: Callable[[], str]) -> Finding:
+def _tried(group: str, name: str, settings: Settings, *, quick: bool) -> Finding:
     if quick:
         return Finding(group, name, "skipped", "--quick")
     started = time.perf_counter()
     try:
-        detail = check()
+        detail = _made_of(name, settings)
     except MissingExtraError as missing:
         remedy = _OWN_WAYS.get(missing.package, f"pip install 'pagerag[{missing.extra}]'")
         return Finding(group, name, "missing", str(missing).split(". ")[0], remedy)
@@ -195,38 +199,25 @@ _CONTEXT = (
 )
 
 
-def _encoder(settings: Settings) -> str:
+def _made_of(name: str, settings: Settings) -> str:
+    """Return what an encoder, a reader or an endpoint makes of a question."""
+    from pagerag.read import best_local, reader
     from pagerag.retrieve import encoder
 
-    made = encoder(settings.store.encoder or "wordllama")
-    rows = made.encode_queries([_QUESTION])
-    return f"{made.name} encodes, {rows.shape[1]} dimensions"
-
-
-def _reader(name: str, settings: Settings) -> str:
-    from pagerag.read import reader
-
-    with closing(reader(name, settings)) as made:
-        answer = made.read(_QUESTION, _CONTEXT)
-    return f"answers: {answer.text[:60]!r}"
-
-
-def _auto(settings: Settings) -> str:
-    from pagerag.read import best_local
-
-    with closing(best_local(settings)) as made:
-        if made.name == "evidence":
-            raise MissingExtraError("pagerag-models", "models", "a reader that answers in words of its own")
-        return f"questions are answered by {made.name}"
-
-
-def _chat(settings: Settings) -> str:
-    from pagerag.read.chat import ChatReader
-
+    if name == "encoder":
+        found = encoder(settings.store.encoder or "wordllama")
+        return f"{found.name} encodes, {found.encode_queries([_QUESTION]).shape[1]} dimensions"
+    if name == "reader auto":
+        with closing(best_local(settings)) as best:
+            if best.name == "evidence":
+                raise MissingExtraError(
+                    "pagerag-models", "models", "a reader that answers in words of its own"
+                )
+            return f"questions are answered by {best.name}"
     patient = replace(settings.chat, attempts=1, deadline=min(settings.chat.deadline, 30.0), cache="")
-    with ChatReader(patient) as reader:
-        answer = reader.read(_QUESTION, _CONTEXT)
-    return f"{settings.chat.model} answers: {answer.text[:60]!r}"
+    with closing(reader(name, replace(settings, chat=patient))) as made:
+        answer = made.read(_QUESTION, _CONTEXT)
+    return f"{settings.chat.model + ' ' if name == 'chat' else ''}answers: {answer.text[:60]!r}"
 
 
 def _store(args: argparse.Namespace, settings: Settings) -> Finding:
@@ -248,13 +239,3 @@ def _store(args: argparse.Namespace, settings: Settings) -> Finding:
         return Finding("store", place, "broken", f"it is damaged: {'; '.join(damage[:3])}", remedy)
     detail = f"{how_many(held.units, 'unit')} of {how_many(held.documents, 'document')}"
     return Finding("store", place, "ok", f"{detail}, encoder {held.encoder}")
-
-
-def _writable() -> Finding:
-    try:
-        with tempfile.TemporaryFile() as file:
-            file.write(b"x")
-    except OSError as problem:
-        return Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
-    where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
-    return Finding("system", "temporary files", "ok", where)

@@ -35,22 +35,19 @@ _UNKNOWN = "not a known format; a text is read whatever its suffix when it is na
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
+    add = parser.add_argument
+    add("paths", nargs="+", metavar="PATH", help="a file or a folder")
     _options.add_store(parser)
-    parser.add_argument(
-        "--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own"
-    )
-    parser.add_argument("--prune", action="store_true", help="remove what the store holds of vanished files")
-    parser.add_argument(
+    add("--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own")
+    add("--prune", action="store_true", help="remove what the store holds of vanished files")
+    add(
         "--field",
         action="append",
         default=[],
         metavar="KIND=NAME",
         help="what text, title or id is called in JSONL, JSON, CSV and Parquet files",
     )
-    parser.add_argument(
-        "--relative-to", metavar="DIR", help="store paths relative to this folder, so that both can move"
-    )
+    add("--relative-to", metavar="DIR", help="store paths relative to this folder, so that both can move")
     for name, default, said in (
         ("passage-chars", _DEFAULT.passage_chars, "longest passage"),
         ("overlap", _DEFAULT.overlap, "sentences that passages share"),
@@ -59,16 +56,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("max-seconds", _DEFAULT.max_seconds, "a file is given up when its next document takes longer"),
         ("max-memory-mb", _DEFAULT.max_memory_bytes / 2**20, "memory of the process that reads files"),
     ):
-        parser.add_argument(f"--{name}", type=type(default), default=default, metavar="N", help=said)
-    parser.add_argument(
-        "--follow-links", action="store_true", help="read links in a folder that lead out of it"
-    )
-    parser.add_argument(
-        "--skip-bad-records", action="store_true", help="pass over unusable records; each is named"
-    )
+        add(f"--{name}", type=type(default), default=default, metavar="N", help=said)
+    add("--follow-links", action="store_true", help="read links in a folder that lead out of it")
+    add("--skip-bad-records", action="store_true", help="pass over unusable records; each is named")
     _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
     _options.add_settings(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="name each file once it is on disk")
+    add("-v", "--verbose", action="store_true", help="name each file once it is on disk")
     _options.add_json(parser)
 
 

@@ -53,43 +53,38 @@ _CHUNK = 32  # pools that one worker takes at a time
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", nargs="?", metavar="POOLS", help="the file with the pools")
+    add = parser.add_argument
+    add("file", nargs="?", metavar="POOLS", help="the file with the pools")
     _options.add_settings(parser)
-    parser.add_argument(
-        "-o", "--out", metavar="FILE", help="write the promoted pools here, in their own format"
-    )
-    parser.add_argument("--format", metavar="NAME", help="the file's format (default: detected)")
-    parser.add_argument("--formats", action="store_true", help="list the formats and leave")
-    parser.add_argument("-k", type=_options.positive, metavar="N", help="units to keep (default: 5)")
-    parser.add_argument(
-        "--core", action="store_true", help="keep the minimal core, not the context filled to k"
-    )
+    add("-o", "--out", metavar="FILE", help="write the promoted pools here, in their own format")
+    add("--format", metavar="NAME", help="the file's format (default: detected)")
+    add("--formats", action="store_true", help="list the formats and leave")
+    add("-k", type=_options.positive, metavar="N", help="units to keep (default: 5)")
+    add("--core", action="store_true", help="keep the minimal core, not the context filled to k")
     _options.add_promotion(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N pools")
-    parser.add_argument(
-        "--with-trace", action="store_true", help="with --out: add state, scores and core to records"
-    )
-    parser.add_argument("--explain", action="store_true", help="print why, in words")
-    parser.add_argument(
+    add("--limit", type=int, metavar="N", help="only the first N pools")
+    add("--with-trace", action="store_true", help="with --out: add state, scores and core to records")
+    add("--explain", action="store_true", help="print why, in words")
+    add(
         "--beside",
         action="append",
         default=[],
         metavar="NAME=FILE",
         help="a second file of the format (passages, questions, facts) that does not lie beside it",
     )
-    parser.add_argument(
+    add(
         "--field",
         action="append",
         default=[],
         metavar="FIELD=NAME",
         help=f"the name a field has in the file; fields: {', '.join(FIELDS)}",
     )
-    parser.add_argument(
+    add(
         "--journal", metavar="DIR", help="keep finished pools here: the same command goes on where it stopped"
     )
-    parser.add_argument("--fresh", action="store_true", help="discard what the journal holds")
+    add("--fresh", action="store_true", help="discard what the journal holds")
     _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
-    parser.add_argument("--json", action="store_true", help="results as JSON lines on stdout")
+    add("--json", action="store_true", help="results as JSON lines on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,8 +111,11 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
         write_promoted(args.out, work.kept(), trace=args.with_trace)
         note(f"wrote {how_many(work.done, 'promoted pool')} to {args.out}")
     elif args.json:
-        for pool, _, promotion in work:
-            print_json(_empty(pool, work.task.k) if promotion is None else promotion.result or {}, line=True)
+        lists = {"core": [], "context": [], "candidates": [], "notes": ["the pool is empty"], "paths": []}
+        empty = {"k": work.task.k, "state": "insufficient", "sufficiency": 0.0, **lists}
+        for pool, _, promotion in work:  # one of an empty pool has the fields that every result has
+            row = promotion.result if promotion is not None else {"question": pool.question, **empty}
+            print_json(row or {}, line=True)
     else:
         for pool, _, promotion in work:
             _show(pool, promotion, explain=args.explain)
@@ -126,8 +124,7 @@ def _promote(args: argparse.Namespace, work: _Work) -> int:
         are = "is" if work.empty == 1 else "are"
         note(f"{work.empty} of {whole} {are} empty: such records are kept as they are")
     if work.blank:
-        have = "has" if work.blank == 1 else "have"
-        note(f"{how_many(work.blank, 'candidate')} {have} no text; left out")
+        note(f"{how_many(work.blank, 'candidate')} {'has' if work.blank == 1 else 'have'} no text; left out")
     if work.failed:
         error(f"{work.failed} of {whole} could not be promoted")
     return outcome(work.done, work.failed)
@@ -239,12 +236,6 @@ def _digest(path: Path) -> str:
     files = sorted(one for one in path.rglob("*") if one.is_file())
     told = "\n".join(f"{one.relative_to(path).as_posix()} {sha256_file(one)}" for one in files)
     return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _empty(pool: Pool, k: int) -> dict[str, Any]:
-    """Return the result of a pool with nothing in it, with the fields that every result has."""
-    said = {"question": pool.question, "k": k, "state": "insufficient", "sufficiency": 0.0}
-    return {**said, "core": [], "context": [], "candidates": [], "notes": ["the pool is empty"], "paths": []}
 
 
 def _show(pool: Pool, promotion: Chosen | None, *, explain: bool) -> None:

@@ -30,8 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add what ``serve`` and ``mcp`` share: reader, stores, address, keys."""
+    add = parser.add_argument
     add_reader(parser)
-    parser.add_argument(
+    add(
         "-s",
         "--store",
         action="append",
@@ -40,15 +41,11 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
         dest="stores",
         help="a store to serve; may be given several times (default: setting store.path, where it is there)",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print the address as JSON on stdout, for programs that start it"
-    )
-    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8484)")
-    parser.add_argument("--api-key-file", metavar="FILE", help="file with one key a line")
-    parser.add_argument(
-        "--insecure", action="store_true", default=None, help="listen on a public address without keys"
-    )
+    add("--json", action="store_true", help="print the address as JSON on stdout, for programs that start it")
+    add("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
+    add("--port", type=int, metavar="N", help="port to listen on (default: 8484)")
+    add("--api-key-file", metavar="FILE", help="file with one key a line")
+    add("--insecure", action="store_true", default=None, help="listen on a public address without keys")
 
 
 def run(args: argparse.Namespace) -> int:
