@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,10 +57,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add ``--config`` and ``--set``, which every command with settings has."""
-    add = parser.add_argument
-    add("--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings file (default: yours, then ./pagerag.toml)"
+    )
     told = "change any setting, such as chat.model=NAME ('pagerag config' lists them)"
-    add("--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments", help=told)
+    add_pairs(parser, "--set", "NAME=VALUE", told, "assignments")
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
@@ -138,12 +140,22 @@ def asked_hands(args: argparse.Namespace) -> AbstractContextManager[Hands | None
     return hands_of(args) if given else nullcontext()
 
 
-def pair(given: str, wanted: str, *, empty: bool = False) -> tuple[str, str]:
-    """Return the sides of ``NAME=VALUE``; ``wanted`` opens the message about what is none."""
-    name, equals, value = given.partition("=")
-    if not equals or not (empty or value.strip()):
-        raise InputError(f"{wanted}, not {given!r}")
-    return name.strip(), value
+def add_pairs(
+    parser: argparse.ArgumentParser, flag: str, pair: str, told: str, dest: str | None = None
+) -> None:
+    """Add an option that takes pairs and may be given several times."""
+    parser.add_argument(flag, action="append", default=[], metavar=pair, dest=dest, help=told)
+
+
+def pairs(given: Iterable[str], wanted: str, *, empty: bool = False) -> dict[str, str]:
+    """Return the sides of each ``NAME=VALUE``; ``wanted`` opens the message about what is none."""
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not (empty or value.strip()):
+            raise InputError(f"{wanted}, not {one!r}")
+        found[name.strip()] = value
+    return found
 
 
 def need_app(*modules: str, purpose: str) -> None:
@@ -163,7 +175,7 @@ def settings_of(args: argparse.Namespace, **more: str) -> Settings:
     """Return the settings with the flags (and ``more``) on top, ``--set`` last; print what they remark."""
     flags = {name: getattr(args, flag, None) for flag, name in (_FLAGS | more).items()}
     wanted = "--set takes NAME=VALUE, such as --set promote.k=3"
-    flags.update(pair(given, wanted, empty=True) for given in getattr(args, "assignments", []))
+    flags |= pairs(getattr(args, "assignments", []), wanted, empty=True)
     settings = Settings.load(getattr(args, "config", None), flags=flags)
     for remark in settings.remarks:
         note(remark)

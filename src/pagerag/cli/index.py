@@ -40,13 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _options.add_store(parser)
     add("--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own")
     add("--prune", action="store_true", help="remove what the store holds of vanished files")
-    add(
-        "--field",
-        action="append",
-        default=[],
-        metavar="KIND=NAME",
-        help="what text, title or id is called in JSONL, JSON, CSV and Parquet files",
-    )
+    told = "what text, title or id is called in JSONL, JSON, CSV and Parquet files"
+    _options.add_pairs(parser, "--field", "KIND=NAME", told)
     add("--relative-to", metavar="DIR", help="store paths relative to this folder, so that both can move")
     for name, default, said in (
         ("passage-chars", _DEFAULT.passage_chars, "longest passage"),
@@ -72,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
         passage_chars=args.passage_chars,
         overlap=args.overlap,
         record_chars=args.record_chars,
-        fields=dict(
-            _options.pair(given, "--field wants KIND=NAME, such as text=body") for given in args.field
-        ),
+        fields=_options.pairs(args.field, "--field wants KIND=NAME, such as text=body"),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
         max_seconds=args.max_seconds,

@@ -65,20 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=int, metavar="N", help="only the first N pools")
     add("--with-trace", action="store_true", help="with --out: add state, scores and core to records")
     add("--explain", action="store_true", help="print why, in words")
-    add(
-        "--beside",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="a second file of the format (passages, questions, facts) that does not lie beside it",
-    )
-    add(
-        "--field",
-        action="append",
-        default=[],
-        metavar="FIELD=NAME",
-        help=f"the name a field has in the file; fields: {', '.join(FIELDS)}",
-    )
+    told = "a second file of the format (passages, questions, facts) that does not lie beside it"
+    _options.add_pairs(parser, "--beside", "NAME=FILE", told)
+    told = f"the name a field has in the file; fields: {', '.join(FIELDS)}"
+    _options.add_pairs(parser, "--field", "FIELD=NAME", told)
     add(
         "--journal", metavar="DIR", help="keep finished pools here: the same command goes on where it stopped"
     )
@@ -137,7 +127,7 @@ class _Work:
         self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
         wanted = "--beside takes NAME=FILE, such as --beside queries=queries.tsv"
-        self.companions = dict(_options.pair(given, wanted) for given in args.beside)
+        self.companions = _options.pairs(args.beside, wanted)
         chosen = settings.promote
         self.task = PromotionTask(
             k=chosen.k,
@@ -204,7 +194,7 @@ class _Work:
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
         wanted = "--field takes FIELD=NAME, such as --field candidates=retrieved"
-        fields = dict(_options.pair(given, wanted) for given in args.field)
+        fields = _options.pairs(args.field, wanted)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
         pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
