@@ -69,9 +69,8 @@ class MissingExtraError(PageRAGError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str = "") -> None:
         why = f" ({purpose})" if purpose else ""
         verb, them = ("are", "them") if " and " in package else ("is", "it")
-        super().__init__(
-            f"{package} {verb} not installed{why}. Install {them} with: pip install 'pagerag[{extra}]'"
-        )
+        remedy = f"Install {them} with: pip install 'pagerag[{extra}]'"
+        super().__init__(f"{package} {verb} not installed{why}. {remedy}")
         self.package, self.extra = package, extra
 
 

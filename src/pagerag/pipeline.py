@@ -147,16 +147,15 @@ class PageRAG:
         if reader is None or isinstance(reader, str):
             reader = make_reader(reader or settings.read.reader, settings)
             to_close.insert(0, reader.close)
+        found = settings.retrieve
         made = cls(
             store,
-            default_retriever(
-                store, encoder, mode=settings.retrieve.retriever, adaptive=settings.retrieve.adaptive
-            ),
+            default_retriever(store, encoder, mode=found.retriever, adaptive=found.adaptive),
             promoter,
             reader,
             encoder=encoder,
             k=settings.promote.k,
-            pool=settings.retrieve.pool,
+            pool=found.pool,
             mode=cast(Any, settings.promote.mode),
             strategy=None if settings.promote.strategy == "auto" else settings.promote.strategy,
             max_tokens=settings.promote.max_tokens or None,

@@ -18,14 +18,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypedDict
 
 from pagerag._convert import convert
-from pagerag._folders import config_file
 from pagerag._secrets import STARS, Secret, shown_url
-from pagerag._trust import is_trusted
+from pagerag._user import config_file, is_trusted
 from pagerag.errors import SettingsError
 from pagerag.units import SUPPORT_CHOICES
 
@@ -59,14 +59,15 @@ def _doc(text: str, default: Any, **rules: Any) -> Any:
     return field(default=default, metadata=metadata)
 
 
+_guarded = partial(_doc, guarded=True)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
     """Where the corpus lives."""
 
     path: str = _doc("folder or address of the store", "pagerag-store")
-    encoder: str = _doc(
-        "encoder of a new store; for an existing one, only to confirm what it names", "", guarded=True
-    )
+    encoder: str = _guarded("encoder of a new store; for an existing one, only to confirm what it names", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class PromoteSettings:
         one_of=SUPPORT_CHOICES,
     )
     max_tokens: int = _doc("token budget of the context; 0: none", 0, least=0)
-    weights: str = _doc("a weights file of your own", "", guarded=True)
+    weights: str = _guarded("a weights file of your own", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +124,25 @@ class ReadSettings:
 class ChatSettings:
     """Any OpenAI-compatible chat endpoint."""
 
-    base_url: str = _doc("address up to and including /v1", "", guarded=True)
+    base_url: str = _guarded("address up to and including /v1", "")
     model: str = _doc("model name as the endpoint spells it", "")
-    api_key: Secret = _doc("key; better given as PAGERAG_CHAT_API_KEY", _NO_SECRET, guarded=True)  # noqa: RUF009
-    api_key_env: str = _doc("read the key from this variable instead", "", guarded=True)
-    auth_header: str = _doc("header that carries the key", "Authorization", guarded=True)
+    api_key: Secret = _guarded("key; better given as PAGERAG_CHAT_API_KEY", _NO_SECRET)  # noqa: RUF009
+    api_key_env: str = _guarded("read the key from this variable instead", "")
+    auth_header: str = _guarded("header that carries the key", "Authorization")
     temperature: float = _doc("sampling temperature", 0.0, least=0.0, most=2.0)
     max_tokens: int = _doc("longest reply", 256, least=1)
     token_field: str = _doc(
         "how the endpoint calls that bound", "max_tokens", one_of=("max_tokens", "max_completion_tokens")
     )
     seed: int = _doc("sampling seed; -1: do not send one", -1, least=-1)
-    extra: Mapping[str, Any] = _doc(
-        "more request fields (a table; JSON in the environment)", _NOTHING, guarded=True
-    )
+    extra: Mapping[str, Any] = _guarded("more request fields (a table; JSON in the environment)", _NOTHING)
     connect_timeout: float = _doc("seconds to connect", 10.0, least=0.01)
     read_timeout: float = _doc("seconds of silence from the server", 60.0, least=0.01)
     write_timeout: float = _doc("seconds to send the request", 10.0, least=0.01)
     deadline: float = _doc("seconds for one question, retries and waits included", 120.0, least=0.01)
     attempts: int = _doc("tries per question", 6, least=1, most=100)
     concurrency: int = _doc("requests in flight", 8, least=1, most=1000)
-    cache: str = _doc("file of the response cache; empty: none", "", guarded=True)
+    cache: str = _guarded("file of the response cache; empty: none", "")
     price_in: float = _doc("price of a million prompt tokens", 0.0, least=0.0)
     price_out: float = _doc("price of a million reply tokens", 0.0, least=0.0)
 
@@ -192,7 +191,7 @@ class ChatOptions(TypedDict, total=False):
 class GgufSettings:
     """A local gguf model."""
 
-    path: str = _doc("the model file of the reader gguf", "", guarded=True)
+    path: str = _guarded("the model file of the reader gguf", "")
     context: int = _doc("tokens the model may see", 4096, least=256)
     max_tokens: int = _doc("longest reply", 48, least=1)
     threads: int = _doc("threads; 0: as many as are free", 0, least=0)
@@ -203,16 +202,14 @@ class GgufSettings:
 class ServeSettings:
     """What ``pagerag serve`` and ``pagerag mcp --http`` listen to, and what they allow."""
 
-    host: str = _doc("address to listen on; another than loopback needs keys", "127.0.0.1", guarded=True)
+    host: str = _guarded("address to listen on; another than loopback needs keys", "127.0.0.1")
     port: int = _doc("port to listen on; 0: any free one", 8484, least=0, most=65535)
     workers: int = _doc("processes", 1, least=1, most=256)
-    stores: Mapping[str, Any] = _doc(
-        "stores by name (a table); none: store.path alone", _NOTHING, guarded=True
-    )
-    api_key_file: str = _doc("file with one key a line; read again when it changes", "", guarded=True)
-    insecure: bool = _doc("listen on a public address without keys", False, guarded=True)
-    hosts: str = _doc("names the server is reached by, comma-separated; *: any", "", guarded=True)
-    origins: str = _doc("web pages of other origins that may call it, comma-separated", "", guarded=True)
+    stores: Mapping[str, Any] = _guarded("stores by name (a table); none: store.path alone", _NOTHING)
+    api_key_file: str = _guarded("file with one key a line; read again when it changes", "")
+    insecure: bool = _guarded("listen on a public address without keys", False)
+    hosts: str = _guarded("names the server is reached by, comma-separated; *: any", "")
+    origins: str = _guarded("web pages of other origins that may call it, comma-separated", "")
     max_body_mb: float = _doc("largest request body, in MiB", 8.0, least=0.001, most=1024)
     max_upload_mb: float = _doc("largest uploaded file, in MiB", 64.0, least=0.001, most=65536)
     max_candidates: int = _doc("most candidates or documents in a request", 1000, least=1, most=100_000)
@@ -228,8 +225,8 @@ class ServeSettings:
     )
     uploads: bool = _doc("files may be uploaded into the stores", True)
     log_level: str = _doc("what is logged", "info", one_of=("debug", "info", "warning", "error"))
-    log_text: bool = _doc("log questions and document texts, too", False, guarded=True)
-    telemetry: bool = _doc("send OpenTelemetry spans, where the OTEL_ variables say", False, guarded=True)
+    log_text: bool = _guarded("log questions and document texts, too", False)
+    telemetry: bool = _guarded("send OpenTelemetry spans, where the OTEL_ variables say", False)
 
 
 @dataclass(frozen=True, slots=True)

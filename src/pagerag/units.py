@@ -176,17 +176,9 @@ class Analysis:
 
     def to_bytes(self) -> bytes:
         """Return a form to store beside the unit; stores compress it."""
-        body = [
-            ANALYSIS_VERSION,
-            int(self.whole),
-            self.spans,
-            [" ".join(row) for row in self.tokens],
-            self.entities,
-            self.surfaces,
-            self.relations,
-            self.flags,
-        ]
-        return _COMPACT(body).encode("ascii")
+        tokens = [" ".join(row) for row in self.tokens]
+        read = (self.spans, tokens, self.entities, self.surfaces, self.relations, self.flags)
+        return _COMPACT([ANALYSIS_VERSION, int(self.whole), *read]).encode("ascii")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Analysis:
@@ -284,16 +276,8 @@ class Unit:
             "fields": dict(self.fields) or None,
         }
         data = {name: value for name, value in located.items() if value is not None}
-        return Candidate(
-            self.id,
-            self.text,
-            self.title,
-            self.source,
-            self.position,
-            score,
-            vector=self.vector,
-            metadata=data,
-        )
+        document = (self.title, self.source, self.position)
+        return Candidate(self.id, self.text, *document, score=score, vector=self.vector, metadata=data)
 
 
 @dataclass(frozen=True, slots=True)

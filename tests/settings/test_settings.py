@@ -10,8 +10,7 @@ from dataclasses import fields
 
 import pytest
 
-from pagerag._folders import config_file
-from pagerag._trust import trust, untrust
+from pagerag._user import config_file, trust, untrust
 from pagerag.errors import SettingsError
 from pagerag.settings import (
     PROJECT_FILE,
@@ -233,7 +232,7 @@ def test_chat_options_are_the_chat_settings():
 
 
 def test_without_platformdirs_settings_still_load(tmp_path, monkeypatch):
-    monkeypatch.setattr("pagerag._folders.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag._user.find_spec", lambda name: None)
     (tmp_path / "pagerag.toml").write_text(HOSTILE)
     assert Settings.load().promote.k == 3
     assert Settings.load().chat.base_url == ""

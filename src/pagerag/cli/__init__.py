@@ -103,11 +103,11 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     root.add_argument("--version", action="store_true", help="print the version and leave")
     subs = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, line in command_lines(command).items():
-        sub = subs.add_parser(name, help=line)
+        raw = argparse.RawDescriptionHelpFormatter
+        sub = subs.add_parser(name, help=line, formatter_class=raw)
         if command in (None, name):
             module = _module(name)
             sub.description, sub.epilog = module.HELP, module.EXAMPLES
-            sub.formatter_class = argparse.RawDescriptionHelpFormatter
             module.configure(sub)
     return root
 

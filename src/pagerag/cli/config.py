@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from pagerag._trust import trust, untrust
+from pagerag._user import trust, untrust
 from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import OK, paint, print_json
 from pagerag.errors import InputError

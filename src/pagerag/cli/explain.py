@@ -30,9 +30,7 @@ The format follows the name of --out; --format wins.
 
 FORMATS: dict[str, Callable[[Result], str]] = {
     "text": lambda result: f"{result.statement}\n\n{result.explain()}\n",
-    "json": lambda result: (
-        json.dumps(result.to_dict(trace=True), ensure_ascii=False, indent=2, default=str) + "\n"
-    ),
+    "json": lambda one: json.dumps(one.to_dict(trace=True), ensure_ascii=False, indent=2, default=str) + "\n",
     "dot": lambda result: result.promotion.graph.to_dot(),
     "graphml": lambda result: result.promotion.graph.to_graphml(),
     "svg": Result.to_svg,

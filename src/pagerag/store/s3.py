@@ -24,7 +24,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pagerag._files import locked, sha256_file
-from pagerag._folders import cache_folder
+from pagerag._user import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase

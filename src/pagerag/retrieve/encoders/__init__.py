@@ -15,7 +15,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, cast
 
-from pagerag._folders import cache_folder
+from pagerag._user import cache_folder
 from pagerag.errors import InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, load, names
 from pagerag.retrieve.encoders.cached import CachedEncoder

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pagerag._folders import cache_folder
 from pagerag._sqlite_files import CacheFile
+from pagerag._user import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pagerag._extras import need
 from pagerag._files import sha256_file, write_atomic
-from pagerag._folders import cache_folder
+from pagerag._user import cache_folder
 from pagerag.batch.processes import cores
 from pagerag.errors import StoreError
 from pagerag.retrieve.encoders._text import encodable
