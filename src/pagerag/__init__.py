@@ -12,7 +12,25 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pagerag.errors import *  # noqa: F403 - the whole tree is public
+from pagerag.errors import (
+    BackendError,
+    CandidateError,
+    EmptyPoolError,
+    EndpointError,
+    EndpointTimeoutError,
+    FormatError,
+    InputError,
+    MissingExtraError,
+    PageRAGError,
+    ReaderEndpointError,
+    ReaderError,
+    ReaderTimeoutError,
+    SettingsError,
+    StoreError,
+    StoreMismatchError,
+    WeightsError,
+    WorkerLostError,
+)
 
 if TYPE_CHECKING:
     from pagerag.pipeline import PageRAG
@@ -23,7 +41,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: F405 - errors among them
+__all__ = [
     "Answer",
     "BackendError",
     "Candidate",
