@@ -29,6 +29,7 @@ SHARED_FILES = {
     "evidence.py": "promotion: the scored graph; read: the reader that shows it",
     "extractors.py": "text: the extractors; testing: their check",
     "files.py": "whole or absent files; models: the weights' files",
+    "keys.py": "text: of titles; serve: of clients",
     "names.py": "text: names in running text; promotion: of one pool",
     "passages.py": "ingest: documents cut; systems/formats: files of passages",
     "paths.py": "promotion: the search; explain: the picture",
