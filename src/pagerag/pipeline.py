@@ -17,7 +17,7 @@ from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion, Weights
 from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever
 from pagerag.read import reader as make_reader
-from pagerag.result import Failure, Result
+from pagerag.result import NEAREST, Failure, Result
 from pagerag.settings import Settings
 from pagerag.store import sentences_of
 from pagerag.text.terms import encoded_text
@@ -379,7 +379,12 @@ class PageRAG:
     def _result(self, work: _Work, answer: Answer, started: float) -> Result:
         work.timings["total"] = time.perf_counter() - started
         units = self._shown(work)
-        if any(citation.number > len(units) for citation in answer.citations):
+        if not answer.text and work.promotion.state != "insufficient":
+            # What is asked may take more than a reader can quote; its nearest evidence is shown then.
+            known = {unit.id for unit in units}
+            more = [unit for unit in work.promotion.context if unit.id not in known]
+            units += tuple(more[: max(NEAREST - len(units), 0)])
+        elif any(citation.number > len(units) for citation in answer.citations):
             units += self._others(work)
         return Result(work.question, answer, units, work.promotion, work.pool, work.timings)
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Result"]
 
 NOT_ENOUGH = "Not enough evidence was found to answer this question."
-NO_ANSWER = "The evidence that was found does not say."
+NO_ANSWER = "No sure answer was found in the evidence."
+NEAREST = 3
+"""Units whose nearest sentences are shown where a reader keeps silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,18 @@ class Result:
     def citations(self) -> tuple[Citation, ...]:
         """What the answer cites, checked against ``units``."""
         return self.answer.citations
+
+    @property
+    def nearest(self) -> tuple[Citation, ...]:
+        """Where the reader kept silent: the sentences of ``units`` nearest to the question; else nothing.
+
+        "What is the difference between A and B?" has no short answer, but its evidence is there to be read.
+        """
+        if self.text or self.answer.citations:
+            return () if self.text else self.answer.citations
+        from pagerag.read.evidence import EvidenceReader
+
+        return EvidenceReader().read(self.question, self.units[:NEAREST], state="insufficient").citations
 
     @property
     def context(self) -> tuple[Candidate, ...]:
@@ -190,16 +204,8 @@ class Result:
             "sufficiency": float(self.promotion.sufficiency),
             "verdict": told.words,
             "missing": list(told.missing),
-            "citations": [
-                {
-                    "number": cited.number,
-                    "id": cited.candidate_id,
-                    "title": self.units[cited.number - 1].title,
-                    "quote": cited.quote,
-                    **self.place(cited).to_dict(),
-                }
-                for cited in self.citations
-            ],
+            "citations": [self._cited(citation) for citation in self.citations],
+            "nearest": [self._cited(citation) for citation in self.nearest],
             "context": [
                 {
                     "number": number,
@@ -216,6 +222,11 @@ class Result:
             "timings": {name: round(value, 6) for name, value in self.timings.items()},
         }
         return {**result, "trace": self.trace} if trace else result
+
+    def _cited(self, citation: Citation) -> dict[str, Any]:
+        title = self.units[citation.number - 1].title
+        told = {"number": citation.number, "id": citation.candidate_id, "title": title}
+        return {**told, "quote": citation.quote, **self.place(citation).to_dict()}
 
 
 def _passage(unit: Candidate) -> str:

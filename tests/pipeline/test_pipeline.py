@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,41 @@ def test_insufficient_evidence_is_said_in_the_statement(pipeline):
     assert result.state == "insufficient"
     assert result.text == ""
     assert result.statement.startswith("Not enough evidence")
+
+
+class Silent(AtOnceReader):
+    """A reader that finds no answer."""
+
+    name = "silent"
+
+    def read(self, question, context, *, state="enough"):
+        return Answer("", abstained=True, reader=self.name)
+
+
+def test_where_a_reader_is_silent_the_nearest_sentences_are_shown():
+    pipeline = PageRAG(retriever=FakeRetriever(UNITS), reader=Silent(), mode="sentence", k=4)
+    result = pipeline.ask(QUESTION)
+    assert (result.text, result.citations) == ("", ())
+    assert result.statement == "No sure answer was found in the evidence."
+    near = {result.units[one.number - 1].id for one in result.nearest}
+    assert {"score", "zimmer"} <= near
+    assert len(near) <= 3
+    for one in result.nearest:
+        assert result.units[one.number - 1].text[one.start : one.end] == one.quote
+    told = result.to_dict()
+    assert told["citations"] == []
+    assert [one["quote"] for one in told["nearest"]] == [one.quote for one in result.nearest]
+    assert asyncio.run(pipeline.aask(QUESTION)).nearest == result.nearest
+
+
+def test_nothing_is_near_beside_an_answer_or_without_evidence(pipeline):
+    assert pipeline.ask(QUESTION).nearest == ()
+    units = [
+        replace(unit, title=None, text="Rain fell on the hills.", id=str(n)) for n, unit in enumerate(UNITS)
+    ]
+    silent = PageRAG(retriever=FakeRetriever(units), reader=Silent(), mode="sentence", k=4).ask(QUESTION)
+    assert silent.state == "insufficient"
+    assert len(silent.units) == max(len(silent.core), 1)
 
 
 def test_the_page_holds_the_graph_and_no_script_but_its_own(pipeline):

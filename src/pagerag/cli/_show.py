@@ -36,7 +36,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
     quoted = result.answer.quotes and result.text  # its text is its citations, shown below
     print(paint("supported by these sentences" if quoted else result.statement, "bold", colour))
     print(paint(told.words, colour))
-    if result.citations and not result.text:
+    if result.nearest:
         print(paint("\nnearest passages", "bold"))
     elif result.citations and not verbose:
         print()
@@ -123,9 +123,9 @@ def _around(text: str, start: int | None, end: int | None) -> str:
 
 
 def _by_place(result: Result) -> list[tuple[Citation, str]]:
-    """Return the citations by number and place with their sentences; two in one sentence are shown once."""
+    """Return what is cited or nearest, by number and place, with its sentences, each of them once."""
     found: dict[tuple[int, str], Citation] = {}
-    for citation in sorted(result.citations, key=lambda one: (one.number, one.start or 0)):
+    for citation in sorted(result.nearest or result.citations, key=lambda one: (one.number, one.start or 0)):
         unit = result.units[citation.number - 1]
         found.setdefault((citation.number, _around(unit.text, citation.start, citation.end)), citation)
     return [(citation, said) for (_, said), citation in found.items()]

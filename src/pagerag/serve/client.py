@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, NoReturn, Self, TypedDict, TypeVar, Unpack
@@ -86,7 +86,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer from a store; ``raw`` is the whole reply."""
+    """An answer from a store, or its nearest sentences where there is none; ``raw`` is the whole reply."""
 
     question: str
     text: str
@@ -99,6 +99,7 @@ class Asked:
     verdict: str
     missing: tuple[str, ...]
     raw: Mapping[str, Any]
+    nearest: tuple[Cited, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +165,26 @@ def _promoted(body: Mapping[str, Any]) -> Promoted:
     )
 
 
-def _asked(body: Mapping[str, Any]) -> Asked:
+def _cited(rows: Iterable[Mapping[str, Any]]) -> tuple[Cited, ...]:
     names = Cited.__dataclass_fields__
+    given: Iterator[dict[str, Any]] = ({name: row.get(name) for name in names} for row in rows)
+    return tuple(Cited(**one) for one in given)
+
+
+def _asked(body: Mapping[str, Any]) -> Asked:
     return Asked(
         question=body["question"],
         text=body["answer"]["text"],
         statement=body["statement"],
         state=body["state"],
         sufficiency=body["sufficiency"],
-        citations=tuple(Cited(**{name: cited.get(name) for name in names}) for cited in body["citations"]),
+        citations=_cited(body["citations"]),
         context=tuple(body["context"]),
         core=tuple(body["core"]),
         verdict=body.get("verdict", ""),
         missing=tuple(body.get("missing", ())),
         raw=body,
+        nearest=_cited(body.get("nearest", ())),
     )
 
 

@@ -113,6 +113,9 @@ class AskResponse(BaseModel):
     verdict: str = Field(description="What the evidence speaks of and what is missing, in one line.")
     missing: list[str] = Field(description="Phrases of the question that the evidence does not speak of.")
     citations: list[dict[str, Any]]
+    nearest: list[dict[str, Any]] = Field(
+        description="Without an answer: the sentences nearest to the question, like citations; else empty."
+    )
     context: list[dict[str, Any]]
     core: list[str]
 

@@ -90,7 +90,7 @@ def _question(asked: ChatRequest) -> str:
 
 def _written(result: Result, held: Held, request: Request) -> tuple[str, list[dict[str, Any]]]:
     """Return the answer with its sources below it, and an annotation for each mark ``[n]`` in it."""
-    first = {citation.number: citation for citation in reversed(result.citations)}
+    first = {citation.number: citation for citation in reversed(result.nearest or result.citations)}
     cited = dict(sorted(first.items()))
     places = {number: result.place(citation) for number, citation in cited.items()}
     titles = {number: result.units[number - 1].title for number in cited}
@@ -101,7 +101,8 @@ def _written(result: Result, held: Held, request: Request) -> tuple[str, list[di
         said = " — ".join(part for part in (titles[number], short) if part)
         lines.append(f"[{number}] {said or cited[number].candidate_id}")
     if lines:
-        text += "\n\nSources:\n" + "\n".join(lines)
+        head = "Sources" if result.text else "Nearest passages"
+        text += f"\n\n{head}:\n" + "\n".join(lines)
     link = f"{str(request.base_url).rstrip('/')}/?store={quote(held.name)}&q={quote(result.question)}"
     annotations: list[dict[str, Any]] = []
     for number, citation in cited.items():
