@@ -400,7 +400,7 @@ def default_retriever(
 ) -> Retriever:
     """Return follow-up search over the corpus, or one plain search of it."""
     if not adaptive or mode != "hybrid":
-        from pagerag.retrieve.corpus_retriever import CorpusRetriever
+        from pagerag.retrieve.retrievers import CorpusRetriever
 
         return CorpusRetriever(corpus, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever

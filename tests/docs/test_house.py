@@ -23,7 +23,6 @@ SHARED_CLASSES = {
 
 SHARED_FILES = {
     "base.py": "what the rooms' own classes inherit",
-    "bm25.py": "store: postings and scores; retrieve: the retriever",
     "chat.py": "read: the reader; testing: the scripted model",
     "client.py": "serve: of our server; endpoint: of other people's",
     "evidence.py": "promotion: the scored graph; read: the reader that shows it",

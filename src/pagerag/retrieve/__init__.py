@@ -1,12 +1,10 @@
 """Question to pool: lexical, dense, late interaction, hybrid, and adaptive follow-up; the encoders."""
 
 from pagerag.retrieve.adaptive import AdaptiveRetriever, Limits
-from pagerag.retrieve.bm25 import BM25, BM25Retriever
-from pagerag.retrieve.corpus_retriever import CorpusRetriever
-from pagerag.retrieve.dense import DenseRetriever
 from pagerag.retrieve.encoders import CachedEncoder, cache_folder, encoder
-from pagerag.retrieve.hybrid import HybridRetriever
 from pagerag.retrieve.late import LateInteractionRetriever
+from pagerag.retrieve.retrievers import BM25Retriever, CorpusRetriever, DenseRetriever, HybridRetriever
+from pagerag.store.bm25 import BM25
 from pagerag.store.memory import MemoryCorpus
 
 __all__ = [

@@ -28,7 +28,7 @@ from pagerag.errors import InputError
 from pagerag.promotion.trees import Trees
 from pagerag.protocols import Corpus, Encoder, Snapshot
 from pagerag.retrieve.candidate_features import FeatureTable, QuestionReading
-from pagerag.retrieve.fusion import fuse_hits
+from pagerag.retrieve.retrievers import fuse_hits
 from pagerag.text.names import NameReading, numbered_names
 from pagerag.text.passage_reading import PassageCache, PassageReading
 from pagerag.units import Candidate, Hit, Pool

@@ -25,11 +25,8 @@ from numpy.typing import NDArray
 
 from pagerag.errors import InputError
 from pagerag.protocols import Encoder, Retriever
-from pagerag.retrieve.adaptive import AdaptiveRetriever
-from pagerag.retrieve.bm25 import BM25, BM25Retriever
-from pagerag.retrieve.dense import DenseRetriever
+from pagerag.retrieve import BM25, AdaptiveRetriever, BM25Retriever, DenseRetriever, HybridRetriever
 from pagerag.retrieve.encoders import CachedEncoder, cache_folder, encoder
-from pagerag.retrieve.hybrid import HybridRetriever
 from pagerag.retrieve.late import LateInteractionRetriever, token_encoder
 from pagerag.store import MemoryCorpus
 from pagerag.units import Candidate

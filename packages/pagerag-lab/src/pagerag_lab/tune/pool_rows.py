@@ -14,7 +14,7 @@ from typing import Any
 from pagerag.protocols import Encoder
 from pagerag.retrieve import BM25Retriever, DenseRetriever
 from pagerag.retrieve.encoders import encoder
-from pagerag.retrieve.fusion import reciprocal_rank_fusion
+from pagerag.retrieve.retrievers import reciprocal_rank_fusion
 from pagerag.units import Candidate
 
 __all__ = ["SIZE", "Row", "as_units", "chance", "minilm", "plain", "pool_rows", "ranked"]

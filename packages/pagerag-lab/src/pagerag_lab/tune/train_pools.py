@@ -29,7 +29,7 @@ from pagerag.ingest import index_paths
 from pagerag.pipeline import PageRAG
 from pagerag.retrieve import BM25Retriever, CorpusRetriever, DenseRetriever
 from pagerag.retrieve.encoders import encoder
-from pagerag.retrieve.fusion import reciprocal_rank_fusion
+from pagerag.retrieve.retrievers import reciprocal_rank_fusion
 from pagerag.store import open_store
 from pagerag.units import Candidate
 from pagerag_lab.datasets.document_sets import corpus_folders, read_document_questions, unpack
