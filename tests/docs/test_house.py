@@ -37,7 +37,6 @@ SHARED_FILES = {
     "reading.py": "promotion: a pool; ingest: documents, in workers",
     "records.py": "ingest: records of files; systems/formats: rows of pools",
     "result.py": "of the pipeline; of promotion",
-    "text.py": "ingest: plain text files; encoders: what they can take",
     "units.py": "the nouns; plugins: frameworks' documents",
 }
 """Files that two rooms of the product have (an opening underscore apart), and what each holds."""

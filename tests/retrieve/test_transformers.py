@@ -116,7 +116,7 @@ def test_nv_embed_gets_its_instruction_and_its_end(tiny: Path, monkeypatch: pyte
     assert not np.allclose(query, passage)
     assert made._model.tokenizer.padding_side == "right"
     assert made._model.max_seq_length == 64
-    assert made.settings()["add_eos"]
+    assert made.preset.add_eos
 
 
 def test_another_prefix_is_another_encoder(tiny: Path) -> None:

@@ -67,10 +67,8 @@ class PyLateEncoder:
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> list[NDArray[np.float32]]:
         if not len(texts):
             return []
-        found = self._model.encode(
-            list(texts), batch_size=self.batch, is_query=is_query, show_progress_bar=False
-        )
-        return [np.asarray(rows, dtype=np.float32) for rows in found]
+        options = {"batch_size": self.batch, "is_query": is_query, "show_progress_bar": False}
+        return [np.asarray(rows, dtype=np.float32) for rows in self._model.encode(list(texts), **options)]
 
 
 @runtime_checkable
@@ -86,14 +84,8 @@ class _Tokens:
     """The token outputs of an ordinary encoder."""
 
     def __init__(self, inner: _HasTokens) -> None:
-        self.inner = inner
         self.name = f"late:{inner.name}"
-
-    def query_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        return self.inner.encode_tokens(texts)
-
-    def passage_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
-        return self.query_tokens(texts)
+        self.query_tokens = self.passage_tokens = inner.encode_tokens
 
 
 def token_encoder(name: str, **options: Any) -> TokenEncoder:
@@ -138,9 +130,7 @@ class LateInteractionRetriever:
     """MaxSim over a list of units, exact and in memory; their text is read as ``title. text``."""
 
     def __init__(self, candidates: Sequence[Candidate], encoder: TokenEncoder) -> None:
-        self.candidates = tuple(candidates)
-        self.encoder = encoder
-        self.name = encoder.name
+        self.candidates, self.encoder, self.name = tuple(candidates), encoder, encoder.name
         rows = encoder.passage_tokens([encoded_text(unit.title, unit.text) for unit in self.candidates])
         self.starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         self.tokens = np.concatenate(rows) if rows else np.empty((0, 1), dtype=np.float32)
@@ -149,7 +139,5 @@ class LateInteractionRetriever:
         """Return the ``k`` best units, best first, each with its score."""
         (tokens,) = self.encoder.query_tokens([question])
         scores = max_sim(tokens, self.tokens, self.starts)
-        chosen = tuple(
-            replace(self.candidates[place], score=float(scores[place])) for place in best(scores, k)
-        )
-        return Pool(question, chosen, origin=self.name)
+        chosen = [replace(self.candidates[place], score=float(scores[place])) for place in best(scores, k)]
+        return Pool(question, tuple(chosen), origin=self.name)

@@ -86,7 +86,7 @@ def _make(name: str, options: dict[str, Any]) -> Encoder:
     if colon and kind == "openai":
         from pagerag.retrieve.encoders.endpoint import EndpointEncoder
 
-        return EndpointEncoder.parse(model, **options)
+        return cast(Encoder, EndpointEncoder.parse(model, **options))
     if name in names("encoder"):
         return cast(Encoder, load("encoder", name)(**options))
     known = dict.fromkeys([*STORE_MAY_NAME, *_NAMED.values(), *names("encoder")])

@@ -37,7 +37,10 @@ class CachedEncoder:
         self.name = encoder.name
         self.dimension = encoder.dimension
         place = Path(folder) if folder is not None else cache_folder("embeddings")
-        self.path = place / f"{_file_name(encoder.name)}-{encoder.dimension}-{_SCHEMA}.sqlite"
+        # What cannot stand in a file's name is told apart by a hash.
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)[:80]
+        mark = "" if plain == self.name else f"-{hashlib.sha256(self.name.encode()).hexdigest()[:10]}"
+        self.path = place / f"{plain}{mark}-{encoder.dimension}-{_SCHEMA}.sqlite"
         table = "vectors (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID"
         self._file = CacheFile(self.path, table, self._broken)
 
@@ -55,15 +58,18 @@ class CachedEncoder:
     def _encode(
         self, kind: str, texts: Sequence[str], encode: Callable[[Sequence[str]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
-        keys = [_key(kind, text) for text in texts]
-        known = self._read(keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        waiting = list(missing.items())
+        keys = [hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
+        known = self._read(list(dict.fromkeys(keys)))
+        waiting = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
         for start in range(0, len(waiting), _CHUNK):
             chunk = waiting[start : start + _CHUNK]
             rows = np.asarray(encode([text for _, text in chunk]), dtype=np.float32)
             fresh = {key: row for (key, _), row in zip(chunk, rows, strict=True)}
-            self._write(fresh)
+            with self._file.connection() as connection:
+                connection.executemany(
+                    "INSERT OR IGNORE INTO vectors (key, row) VALUES (?, ?)",
+                    [(key, row.astype("<f4").tobytes()) for key, row in fresh.items()],
+                )
             known.update(fresh)
         if not keys:
             return np.empty((0, self.dimension), dtype=np.float32)
@@ -71,10 +77,9 @@ class CachedEncoder:
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         found: dict[bytes, NDArray[np.float32]] = {}
-        wanted = list(dict.fromkeys(keys))
         with self._file.connection() as connection:
-            for start in range(0, len(wanted), _ASKED):
-                part = wanted[start : start + _ASKED]
+            for start in range(0, len(keys), _ASKED):
+                part = keys[start : start + _ASKED]
                 marks = ",".join("?" * len(part))
                 rows = connection.execute(f"SELECT key, row FROM vectors WHERE key IN ({marks})", part)  # noqa: S608
                 for key, row in rows:
@@ -83,13 +88,6 @@ class CachedEncoder:
                         raise self._broken("a row has the wrong length")
                     found[key] = vector
         return found
-
-    def _write(self, rows: dict[bytes, NDArray[np.float32]]) -> None:
-        with self._file.connection() as connection:
-            connection.executemany(
-                "INSERT OR IGNORE INTO vectors (key, row) VALUES (?, ?)",
-                [(key, row.astype("<f4").tobytes()) for key, row in rows.items()],
-            )
 
     def _broken(self, why: str) -> StoreError:
         return StoreError(
@@ -101,13 +99,3 @@ class CachedEncoder:
         """Return how many vectors are kept."""
         with self._file.connection() as connection:
             return int(connection.execute("SELECT count(*) FROM vectors").fetchone()[0])
-
-
-def _key(kind: str, text: str) -> bytes:
-    return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
-
-
-def _file_name(name: str) -> str:
-    """Return the encoder's name as part of a file name; what cannot stand there is told apart by a hash."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:80]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:10]}"

