@@ -143,9 +143,9 @@ def test_no_rounds_is_no_follow_up(pages: list[Candidate], words: Encoder) -> No
         frontier = Frontier(QUESTION, words.encode_queries([QUESTION])[0], now, narrow())
     size = len(frontier.passages)
     assert size <= 2 + 2  # the first two, and what the question names
-    assert frontier.direct().shape == (size, len(DIRECT))
+    assert frontier.table.direct().shape == (size, len(DIRECT))
     own = np.linspace(1, 0, size, dtype=np.float32)
-    assert frontier.links(own).shape == (size, len(LINK))
+    assert frontier.table.links(own).shape == (size, len(LINK))
     assert frontier.follow(own)
     assert len(frontier.passages) > size
 
@@ -206,7 +206,7 @@ def river_frontier(limits: Limits) -> Frontier:
 
 def link_column(frontier: Frontier, column: str) -> dict[str, float]:
     own = np.array([float(name == "river") for name in frontier.passages], dtype=np.float32)
-    rows = frontier.links(own)[:, LINK.index(column)]
+    rows = frontier.table.links(own)[:, LINK.index(column)]
     return dict(zip(frontier.passages, rows.tolist(), strict=True))
 
 

@@ -15,8 +15,8 @@ The result is an ordinary Pool: promotion has the last word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -60,12 +60,10 @@ class Limits:
     most: int = 80
 
     def __post_init__(self) -> None:
-        for name in ("first", "depth", "most"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("rounds", "seeds", "named", "joined", "near", "worded", "found", "taken"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must not be negative, but is {getattr(self, name)}")
+        for name, value in asdict(self).items():
+            least = int(name in {"first", "depth", "most"})
+            if value < least:
+                raise InputError(f"{name} must be at least {least}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +81,15 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
-        told: dict[str, Any] = {"by": self.by}
-        if self.seed is not None:
-            told["from"] = self.seed
-        if self.name is not None:
-            told["name"] = self.name()
-        return told
+        told = {"by": self.by, "from": self.seed, "name": self.name and self.name()}
+        return {key: value for key, value in told.items() if value is not None}
 
 
 _Named = tuple[str | None, NameReading, tuple[NDArray[np.int64], NDArray[np.intp]]]
 """A passage's id (None: the question), its reading, and the numbers and places of its names."""
+
+_Found = list[tuple[int, Step]]
+"""Rows of passages, each with how it was found."""
 
 
 class Frontier:
@@ -106,41 +103,30 @@ class Frontier:
         limits: Limits,
         readings: PassageCache | None = None,
     ) -> None:
-        self.question, self.vector = question, vector
+        self.vector, self.corpus, self.limits = vector, corpus, limits
         self.readings = readings or PassageCache()
-        self.corpus, self.limits = corpus, limits
         self.passages: dict[str, PassageReading] = {}
         self.steps: dict[str, Step] = {}
         self.round = 0
-        self._held: set[int] = set()
         self._looked_up: set[int] = set()
         self._followed: set[str] = set()
         self._searched: set[str] = set()
         self._worded_hits: list[tuple[int, float, int]] = []
-        self._ids: dict[int, str] = {}
-        self.fused: Mapping[int, float] = {}
-        self._lexical: dict[int, float] = {}
-        self._start()
-
-    def _start(self) -> None:
-        limits, corpus = self.limits, self.corpus
+        self._ids: dict[int, str] = {}  # of the rows that were read
         words: Sequence[Hit]
         near: Sequence[Sequence[Hit]] = ()
-        if self.vector is not None:
-            words, near = corpus.rank_both(self.question, self.vector[None, :], limits.depth)
+        if vector is not None:
+            words, near = corpus.rank_both(question, vector[None, :], limits.depth)
         else:
-            words = corpus.rank_text(self.question, limits.depth)
-        self._lexical = dict(words)
-        self.fused = fuse_hits([words, *near])
-        asked = QuestionReading.of(self.question, self.vector, ())
-        first = [(key, Step("search")) for key in list(self.fused)[: limits.first]]
-        units = self._take(
-            [*first, *self._titled([(None, asked.reading, numbered_names([asked.reading]).of(0))])[0]]
-        )
-        self.asked = QuestionReading.of(self.question, self.vector, tuple(self.passages.values()))
-        most = max(self.fused.values(), default=0.0), max(self._lexical.values(), default=0.0)
-        self.table = FeatureTable(self.asked, *most)
-        self._enter(units)
+            words = corpus.rank_text(question, limits.depth)
+        self._lexical, self._fused = dict(words), fuse_hits([words, *near])
+        self.asked = QuestionReading.of(question, vector)
+        found = [(key, Step("search")) for key in list(self._fused)[: limits.first]]
+        names = numbered_names([self.asked.reading]).of(0)
+        taken = self._take(found + self._titled([(None, self.asked.reading, names)])[0])
+        most = max(self._fused.values(), default=0.0), max(self._lexical.values(), default=0.0)
+        self.table = FeatureTable(self.asked, [passage for _, passage in taken], *most)
+        self._enter(taken)
 
     def follow(self, own: NDArray[np.float32]) -> bool:
         """Extend the pool from the passages with the highest ``own`` score; whether anything was new."""
@@ -149,26 +135,22 @@ class Frontier:
         # Later rounds go on from the best alone: those are what a chain of three or four hops needs.
         width = self.limits.seeds if self.round == 1 else min(self.limits.seeds, self.limits.joined)
         best = np.argsort(-own, kind="stable")[:width].tolist()
-        fresh = [
-            (rank, place) for rank, place in enumerate(best) if passages[place].unit.id not in self._followed
-        ]
-        seeds = [(rank, passages[place]) for rank, place in fresh]
-        self._followed.update(seed.unit.id for _, seed in seeds)
+        fresh = [place for place in best if passages[place].unit.id not in self._followed]
+        seeds = [passages[place] for place in fresh]
+        self._followed.update(seed.unit.id for seed in seeds)
         # All names and all vectors of a round are searched at once, and the units read together.
         self.table.direct()
         named = self._titled(
             [
                 (seed.unit.id, seed.reading, self.table.names.of(place))
-                for (_, seed), (_, place) in zip(seeds, fresh, strict=True)
+                for seed, place in zip(seeds, fresh, strict=True)
             ]
         )
-        best_seeds = [seed for rank, seed in seeds if rank < self.limits.joined]
+        best_seeds = [passages[place] for place in best[: self.limits.joined] if place in fresh]
         near, worded = self._near(best_seeds), self._worded(best_seeds)
-        found: list[tuple[int, Step]] = []
-        for (_, seed), titled in zip(seeds, named, strict=True):
-            found += titled
-            found += near.get(seed.unit.id, ())
-            found += worded.get(seed.unit.id, ())
+        found: _Found = []
+        for seed, titled in zip(seeds, named, strict=True):
+            found += [*titled, *near.get(seed.unit.id, ()), *worded.get(seed.unit.id, ())]
         taken = self._take(found)
         self._enter(taken)
         for key, score, rank in self._worded_hits:
@@ -176,7 +158,7 @@ class Frontier:
                 self.table.add_worded(self._ids[key], score, rank)
         return bool(taken)
 
-    def _near(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
+    def _near(self, seeds: Sequence[PassageReading]) -> dict[str, _Found]:
         """Return, for each seed, the passages nearest to question ⊕ seed."""
         usable = [seed for seed in seeds if self.vector is not None and seed.unit.vector is not None]
         if not usable:
@@ -188,7 +170,7 @@ class Frontier:
             for seed, ranking in zip(usable, rankings, strict=True)
         }
 
-    def _worded(self, seeds: Sequence[PassageReading]) -> dict[str, list[tuple[int, Step]]]:
+    def _worded(self, seeds: Sequence[PassageReading]) -> dict[str, _Found]:
         """Return the passages that hold the words of a name in each seed, and of what it leaves open."""
         limits = self.limits
         found: dict[int, tuple[float, Step]] = {}
@@ -201,18 +183,18 @@ class Frontier:
                 hits = self.corpus.rank_text(f"{name} {left_open}", limits.found)
                 self._worded_hits += [(key, score, rank) for rank, (key, score) in enumerate(hits)]
                 for key, score in hits:
-                    if key not in self._held and (key not in found or score > found[key][0]):
+                    if key not in self._ids and (key not in found or score > found[key][0]):
                         found[key] = score, step
         # To read a passage takes longer than to find it: only the best of all these searches are read.
         best = sorted(found.items(), key=lambda hit: (-hit[1][0], hit[0]))[: limits.taken]
-        taken: dict[str, list[tuple[int, Step]]] = {}
+        taken: dict[str, _Found] = {}
         for key, (_, step) in best:
             taken.setdefault(step.seed or "", []).append((key, step))
         return taken
 
-    def _titled(self, groups: Sequence[_Named]) -> list[list[tuple[int, Step]]]:
+    def _titled(self, groups: Sequence[_Named]) -> list[_Found]:
         """Return the passages of documents whose titles each reading names; a name is looked up once."""
-        result: list[list[tuple[int, Step]]] = [[] for _ in groups]
+        result: list[_Found] = [[] for _ in groups]
         if not groups or not self.limits.named:
             return result
         numbers, starts = (np.concatenate(c) for c in zip(*(names for _, _, names in groups), strict=True))
@@ -240,11 +222,10 @@ class Frontier:
         for key, step in found:
             if len(self.passages) + len(steps) >= self.limits.most:
                 break
-            if key not in self._held:
+            if key not in self._ids:
                 steps.setdefault(key, step)
         taken = []
         for (key, step), unit in zip(steps.items(), self.corpus.units(list(steps)), strict=True):
-            self._held.add(key)
             self._ids[key] = unit.id
             if unit.id not in self.passages:
                 passage = self.passages[unit.id] = self.readings.of(unit)
@@ -254,28 +235,16 @@ class Frontier:
 
     def _enter(self, taken: Iterable[tuple[int, PassageReading]]) -> None:
         for key, passage in taken:
-            self.table.add(passage, self.fused.get(key, 0.0), self._lexical.get(key, 0.0))
-
-    def direct(self) -> NDArray[np.float32]:
-        """Return the direct features of the pool, in pool order."""
-        return self.table.direct()
-
-    def links(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the link features of the pool, in pool order."""
-        return self.table.links(own)
+            self.table.add(passage, self._fused.get(key, 0.0), self._lexical.get(key, 0.0))
 
     def rounds(self, units: Iterable[Candidate]) -> list[dict[str, Any]]:
         """Return what each round found of these units, and how: the trace of the pool."""
-        kept = [unit.id for unit in units]
+        kept = [(unit.id, self.steps[unit.id]) for unit in units]
         return [
             {
                 "round": number,
                 "found": sum(step.round == number for step in self.steps.values()),
-                "kept": [
-                    {"id": name, **self.steps[name].to_dict()}
-                    for name in kept
-                    if self.steps[name].round == number
-                ],
+                "kept": [{"id": name, **step.to_dict()} for name, step in kept if step.round == number],
             }
             for number in range(self.round + 1)
         ]
@@ -312,7 +281,7 @@ class AdaptiveRetriever:
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """Return at most ``k`` passages of the grown pool, best first."""
-        vector = self._encoded(question)
+        vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
         with self.corpus.snapshot() as now:
             frontier = Frontier(question, vector, now, self.limits, self._readings)
             scores = _ranked(frontier)
@@ -328,19 +297,16 @@ class AdaptiveRetriever:
             scores="probability",
         )
 
-    def _encoded(self, question: str) -> NDArray[np.float32] | None:
-        return self.encoder.encode_queries([question])[0] if self.encoder is not None else None
-
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:
     """Follow the frontier for its rounds; the passages' scores at the end, in pool order."""
     by_match, by_path = rankers()
-    own = probability(by_match, frontier.direct())
+    own = probability(by_match, frontier.table.direct())
     for _ in range(frontier.limits.rounds):
         grew = frontier.follow(own)
-        direct = frontier.direct()
+        direct = frontier.table.direct()
         own = probability(by_match, direct)
-        own = probability(by_path, np.hstack([direct, frontier.links(own)]))
+        own = probability(by_path, np.hstack([direct, frontier.table.links(own)]))
         if not grew:
             break
     return own

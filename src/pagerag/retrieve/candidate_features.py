@@ -10,9 +10,8 @@ itself: the one-step paths of the frontier. The columns are named below.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,45 +41,20 @@ _FAR = 12.0  # words between a cue and a name that have nothing to do with each 
 
 @dataclass(frozen=True)
 class QuestionReading:
-    """A question as follow-up search reads it.
+    """A question as follow-up search reads it."""
 
-    ``idf`` weighs its terms by how rare they are among the passages first found; ``names`` are its names as
-    numbers.
-    """
-
-    text: str
     reading: NameReading
     terms: frozenset[str]
     cues: frozenset[int]
     form: str
     vector: NDArray[np.float32] | None
-    names: NDArray[np.int64]
-    idf: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, text: str, vector: NDArray[np.float32] | None, passages: Sequence[PassageReading]
-    ) -> QuestionReading:
-        """Read a question; ``passages`` are those first found for it."""
-        words = frozenset(terms(text))
+    def of(cls, text: str, vector: NDArray[np.float32] | None) -> QuestionReading:
+        """Read a question."""
         reading = read_names(text)
-        size = len(passages)
-        counts = {word: sum(word in p.terms or word in p.title_terms for p in passages) for word in words}
-        return cls(
-            text=text,
-            reading=reading,
-            terms=words,
-            cues=frozenset(relation for _, relation in reading.cues),
-            form=read_question(text).form,
-            vector=vector,
-            names=np.array(list(reading.places), dtype=np.int64),
-            idf={word: math.log1p((size - n + 0.5) / (n + 0.5)) for word, n in counts.items()},
-        )
-
-    @cached_property
-    def weight(self) -> float:
-        """Return the sum of the terms' weights."""
-        return sum(self.idf.values()) or 1.0
+        cues = frozenset(relation for _, relation in reading.cues)
+        return cls(reading, frozenset(terms(text)), cues, read_question(text).form, vector)
 
 
 def _title_match(asked: QuestionReading, passage: PassageReading) -> tuple[float, str]:
@@ -98,22 +72,30 @@ class FeatureTable:
     """The features of the passages of one question's pool.
 
     What does not change as the pool grows is computed once for each passage; what passages say of each other,
-    for all pairs at once.
+    for all pairs at once. The question's terms weigh by how rare they are among the passages ``found`` first.
     """
 
-    def __init__(self, asked: QuestionReading, most_fused: float, most_lexical: float) -> None:
+    def __init__(
+        self,
+        asked: QuestionReading,
+        found: Sequence[PassageReading],
+        most_fused: float,
+        most_lexical: float,
+    ) -> None:
         self.asked = asked
         self.passages: list[PassageReading] = []
         self._scores: list[tuple[float, float]] = []
         self._most = (most_fused or 1.0, most_lexical or 1.0)
-        self._settled = 0
         self._direct = np.zeros((0, len(DIRECT)), dtype=np.float32)
         self._matches: list[tuple[float, str]] = []
         width = len(asked.vector) if asked.vector is not None else 0
         self._vectors = np.zeros((0, width), dtype=np.float32)
         self._similar = np.zeros(0, dtype=np.float32)
-        self._terms = list(asked.idf)
-        self._idf = np.array([asked.idf[word] for word in self._terms], dtype=np.float64)
+        self._terms = list(asked.terms)
+        counts = [sum(word in p.terms or word in p.title_terms for p in found) for word in self._terms]
+        idf = [math.log1p((len(found) - n + 0.5) / (n + 0.5)) for n in counts]
+        self._idf, self._weight = np.array(idf, dtype=np.float64), sum(idf) or 1.0
+        self._asked_names = np.sort(np.array(list(asked.reading.places), dtype=np.int64))
         self._covers = np.zeros((0, len(self._terms)), dtype=np.float64)
         self.names = numbered_names([])
         empty = np.zeros(0, dtype=np.intp)
@@ -137,9 +119,8 @@ class FeatureTable:
         That is, the number of words to the nearest relation word that the question uses, too; those that
         stand nearest come first.
         """
-        kept = self._open.get(passage.unit.id)
-        if kept is not None:
-            return kept
+        if passage.unit.id in self._open:
+            return self._open[passage.unit.id]
         known = {*self.asked.reading.places, *passage.key_numbers}
         reading = passage.reading
         cues = [place for place, relation in reading.cues if relation in self.asked.cues]
@@ -168,38 +149,38 @@ class FeatureTable:
 
     def _settle(self) -> None:
         """Take in the passages that were added since the last time."""
-        first, new = self._settled, self.passages[self._settled :]
+        first, asked = len(self._matches), self.asked
+        new = self.passages[first:]
         if not new:
             return
-        self._settled = len(self.passages)
-        asked = self.asked
         matches = [_title_match(asked, passage) for passage in new]
         self._matches += matches
-        self._settle_names(first, new)
+        self.names += numbered_names([passage.reading for passage in new], first)
+        keys = (
+            np.array([key for p in new for key in p.key_numbers], dtype=np.int64),
+            np.repeat(np.arange(first, first + len(new)), [len(p.key_numbers) for p in new]),
+            np.array([kind for p in new for kind in range(len(p.key_numbers))], dtype=np.intp),
+        )
+        numbers, owners, kinds = (np.concatenate(pair) for pair in zip(self._keys, keys, strict=True))
+        self._keys = numbers, owners, kinds
         vectors = np.zeros((len(new), self._vectors.shape[1]), dtype=np.float32)
+        similar = np.zeros(len(new), dtype=np.float32)
         if asked.vector is not None:
             for row, passage in zip(vectors, new, strict=True):
                 if passage.unit.vector is not None:
                     row[:] = passage.unit.vector
-            length = float(np.linalg.norm(asked.vector)) or 1.0
-            similar = vectors @ asked.vector / np.float32(length)
-        else:
-            similar = np.zeros(len(new), dtype=np.float32)
+            similar = vectors @ asked.vector / np.float32(float(np.linalg.norm(asked.vector)) or 1.0)
         self._vectors = np.vstack([self._vectors, vectors])
         self._similar = np.append(self._similar, similar)
         shared = self._shared_names(first, len(new))
-        inside = np.array([[w in p.terms for w in self._terms] for p in new], dtype=bool).reshape(
-            len(new), -1
-        )
-        titled = np.array([[w in p.title_terms for w in self._terms] for p in new], dtype=bool)
-        titled = titled.reshape(len(new), -1)
+        shape = len(new), len(self._terms)
+        inside = np.array([[w in p.terms for w in self._terms] for p in new], dtype=bool).reshape(shape)
+        titled = np.array([[w in p.title_terms for w in self._terms] for p in new], dtype=bool).reshape(shape)
         self._covers = np.vstack([self._covers, (inside | titled).astype(np.float64)])
-        covered = (inside | titled) @ self._idf / asked.weight
+        covered = (inside | titled) @ self._idf / self._weight
         rest = ~titled @ self._idf
         covered_rest = (inside & ~titled) @ self._idf / np.where(rest > 0, rest, 1.0)
         titles = [len(passage.title_terms) for passage in new]
-        bridge, yes_no = float(asked.form == "bridge"), float(asked.form == "yes-no")
-        asked_names = len(asked.names)
         rows = np.zeros((len(new), len(DIRECT)), dtype=np.float32)
         for i, (passage, (kind, key)) in enumerate(zip(new, matches, strict=True)):
             fused, lexical = self._scores[first + i]
@@ -219,30 +200,18 @@ class FeatureTable:
                 len(asked.cues & {relation for _, relation in passage.reading.cues}),
                 shared[i],
                 math.log1p(passage.reading.length),
-                asked_names,
+                len(self._asked_names),
                 0.0,
-                bridge,
-                yes_no,
+                asked.form == "bridge",
+                asked.form == "yes-no",
             )
         self._direct = np.vstack([self._direct, rows])
-
-    def _settle_names(self, first: int, new: Sequence[PassageReading]) -> None:
-        """Return the names that new passages hold, and those that they go by, as numbers."""
-        self.names += numbered_names([passage.reading for passage in new], first)
-        numbers = np.arange(first, first + len(new))
-        keys = (
-            np.array([key for p in new for key in p.key_numbers], dtype=np.int64),
-            np.repeat(numbers, [len(p.key_numbers) for p in new]),
-            np.array([kind for p in new for kind in range(len(p.key_numbers))], dtype=np.intp),
-        )
-        first_, second, third = (np.concatenate(pair) for pair in zip(self._keys, keys, strict=True))
-        self._keys = first_, second, third
 
     def _shared_names(self, first: int, count: int) -> NDArray[np.intp]:
         """Return how many of the question's names each of the last ``count`` passages holds."""
         start = np.searchsorted(self.names.owners, first)
         numbers, owners = self.names.numbers[start:], self.names.owners[start:] - first
-        asked = np.sort(self.asked.names)
+        asked = self._asked_names
         if not len(asked):
             return np.zeros(count, dtype=np.intp)
         at = np.minimum(np.searchsorted(asked, numbers), len(asked) - 1)
@@ -314,11 +283,9 @@ class FeatureTable:
         missing = (1.0 - self._covers[chosen]) * self._idf
         left = missing.sum(axis=1, keepdims=True)
         covers_rest = np.where(left > 0, missing @ self._covers.T / np.where(left > 0, left, 1.0), 0.0)
+        seed_terms = [passages[place].terms for place in chosen]
         rare = np.array(
-            [
-                [len(p.title_terms & seed) / (1 + len(p.title_terms)) for p in passages]
-                for seed in (passages[place].terms for place in chosen)
-            ]
+            [[len(p.title_terms & held) / (1 + len(p.title_terms)) for p in passages] for held in seed_terms]
         )
         heads = {p.keys[0].split(" ")[0] for p in (passages[s] for s in chosen[:2]) if p.keys}
         joined, near, gain = self._near(chosen[:4], other[:4], weight[:4])

@@ -203,12 +203,13 @@ def _started(
 
 def directs(examples: Sequence[Example]) -> list[Floats]:
     """Return the direct features of each question's passages."""
-    return [example.frontier.direct() for example in examples]
+    return [example.frontier.table.direct() for example in examples]
 
 
 def linked(examples: Sequence[Example], own: Sequence[Floats]) -> list[Floats]:
     """Return all features of each question's passages."""
-    return [np.hstack([e.frontier.direct(), e.frontier.links(s)]) for e, s in zip(examples, own, strict=True)]
+    tables = [example.frontier.table for example in examples]
+    return [np.hstack([table.direct(), table.links(s)]) for table, s in zip(tables, own, strict=True)]
 
 
 def trained(examples: Sequence[Example], tables: Sequence[Floats]) -> list[Trees]:
