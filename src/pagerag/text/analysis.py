@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntFlag
+from typing import Any
 
 from pagerag.protocols import EntityExtractor
 from pagerag.text.codes import Codes, unit_codes
@@ -78,11 +79,7 @@ class Analyzer:
         """Read ``text``; ``whole`` keeps it as one sentence (it is one, or it is a paragraph unit)."""
         text = text[: self.max_characters]
         spans = [(0, len(text))] if whole else split_sentences(text)
-        tokens: list[tuple[str, ...]] = []
-        entities: list[tuple[str, ...]] = []
-        surfaces: list[tuple[str, ...]] = []
-        relations: list[int] = []
-        flags: list[int] = []
+        sentences = []
         extract = self.extractor
         for start, end in spans:
             sentence = text[start:end]
@@ -91,24 +88,14 @@ class Analyzer:
             # reversed, so that the first spelling of a name stands
             names = {name_key(surface): surface for surface in reversed(extract(sentence.strip()))}
             names.pop("", None)
-            tokens.append(row)
-            entities.append(tuple(reversed(names)))
-            surfaces.append(tuple(reversed(names.values())))
             flag = _flags(sentence, words, bool(names))
             cues = relation_mask(row)
             if flag & _YEAR and _HAS_LIFE(sentence) is not None:
                 cues |= _LIFE_CUES
-            relations.append(cues)
-            flags.append(flag)
-        return Analysis(
-            tuple(spans),
-            tuple(tokens),
-            tuple(entities),
-            tuple(surfaces),
-            tuple(relations),
-            tuple(flags),
-            whole,
-        )
+            sentences.append((row, tuple(reversed(names)), tuple(reversed(names.values())), cues, flag))
+        columns: Iterable[tuple[Any, ...]] = zip(*sentences, strict=True) if sentences else [()] * 5
+        tokens, entities, surfaces, relations, flags = columns
+        return Analysis(tuple(spans), tokens, entities, surfaces, relations, flags, whole)
 
 
 def _flags(sentence: str, words: list[str], named: bool) -> int:

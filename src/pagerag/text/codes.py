@@ -53,17 +53,11 @@ def unit_codes(units: Sequence[Sequence[tuple[str, ...]]]) -> list[Codes]:
     for place, tokens in enumerate(units):
         end = start + totals[place]
         repeats = len(tokens) > 1 and len(set(tokens)) < len(tokens)
-        marks = packed[place * MARKS // 8 : (place + 1) * MARKS // 8]
-        told = STOP_WORDS.isdisjoint([row[0] for row in tokens if row])
+        marks: int | None = None
+        if STOP_WORDS.isdisjoint([row[0] for row in tokens if row]):
+            marks = int.from_bytes(packed[place * MARKS // 8 : (place + 1) * MARKS // 8], "little")
         # a copy, so that one unit does not keep the words of all
-        found.append(
-            Codes(
-                words[:, start:end].copy(),
-                sizes[place],
-                repeats,
-                int.from_bytes(marks, "little") if told else None,
-            )
-        )
+        found.append(Codes(words[:, start:end].copy(), sizes[place], repeats, marks))
         start = end
     return found
 

@@ -17,15 +17,11 @@ MAX_NAME_TOKENS = 12
 
 def _upper_case() -> str:
     """Return the capitals of the cased scripts as ranges for patterns: ``re`` has no class of them."""
-    ranges: list[str] = []
-    start = previous = -2
-    for code in [*range(0x41, 0x5B), *(c for c in range(0xC0, 0x590) if chr(c).isupper()), 0x110000]:
-        if code != previous + 1:
-            if start >= 0:
-                ranges.append(chr(start) if start == previous else f"{chr(start)}-{chr(previous)}")
-            start = code
-        previous = code
-    return "".join(ranges)
+    capitals = [*range(0x41, 0x5B), *(code for code in range(0xC0, 0x590) if chr(code).isupper())]
+    known = set(capitals)
+    starts = [code for code in capitals if code - 1 not in known]
+    ends = [code for code in capitals if code + 1 not in known]
+    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
 
 
 _U = _upper_case()
@@ -91,7 +87,10 @@ def extract_entities(text: str) -> list[str]:
         known = set(found)
         found += [name for name in dict.fromkeys(_IDENTIFIER(text)) if name not in known]
     if ('"' in text) if plain else (_HAS_QUOTE(text) is not None):
-        found += _quoted(text, found)
+        known = set(found)
+        titles = (quoted[1:-1].strip(" ,.;:!?") for quoted in _QUOTED(text))
+        short = [title for title in titles if title and title.count(" ") < MAX_NAME_TOKENS]
+        found += [title for title in dict.fromkeys(short) if title not in known]
     return found
 
 
@@ -104,27 +103,15 @@ def _bare(surface: str) -> str:
     return surface[:-2] if last == "s" and surface[-2:] in _GENITIVE else surface
 
 
-def _quoted(text: str, names: list[str]) -> list[str]:
-    """Return the titles in quotes that are not among the names already."""
-    known, found = set(names), dict[str, None]()
-    for quoted in _QUOTED(text):
-        surface = quoted[1:-1].strip(" ,.;:!?")
-        if surface and surface.count(" ") < MAX_NAME_TOKENS and surface not in known:
-            found[surface] = None
-    return list(found)
-
-
 def _numbers(text: str, names: list[str]) -> list[str]:
     """Return the numbers of a text that belong to none of its names ("April 1943" is one)."""
     dated = " ".join(names)[:_LONGEST_DATED]
     found: list[str] = []
     for match in _ASCII_NUMBER(text) if text.isascii() else _NUMBER(text):
-        number = match.group()
-        if number not in dated:
-            start = match.start()
-            before = text[start - 1 : start]
-            if not (before.isalnum() or before in {"_", "."}):
-                found.append(number)
+        start = match.start()
+        before = text[start - 1 : start]
+        if match[0] not in dated and not (before.isalnum() or before in {"_", "."}):
+            found.append(match[0])
     return found
 
 

@@ -46,9 +46,8 @@ class Gazetteer:
         short = {key for key in acronyms if 2 <= len(key) <= 6}
         for title in self.titles:
             _, aliases, initials = title_parts(title)
-            if not known.isdisjoint(aliases):
-                for alias in known.intersection(aliases):
-                    _claim(self._aliases, alias, title)
+            for alias in known.intersection(aliases):
+                _claim(self._aliases, alias, title)
             if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known.difference(self.titles) if " " in key]
@@ -72,12 +71,9 @@ class Gazetteer:
         if whole:
             return whole
         if " " not in key:
-            if 2 <= len(key) <= 6 and surface.isupper():
-                name = self._acronyms.get(key)
-                if name:
-                    return name
-            name = self._surnames.get(key)
-            if name and whole is None:
+            if 2 <= len(key) <= 6 and surface.isupper() and (name := self._acronyms.get(key)):
+                return name
+            if whole is None and (name := self._surnames.get(key)):
                 return self._aliases.get(name) or name
         return key
 

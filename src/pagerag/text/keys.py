@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -64,13 +64,11 @@ def key_number(key: str) -> int:
 @lru_cache(maxsize=8)
 def _powers(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the first ``size`` powers of the base, and of its inverse."""
-    both = []
-    for base in (_BASE, _INVERSE):
-        powers = [1]
-        for _ in range(size - 1):
-            powers.append((powers[-1] * base) & _FULL)
-        both.append(np.array(powers, dtype=np.uint64))
-    return both[0], both[1]
+    steps = np.empty((2, size), dtype=np.uint64)
+    steps[0], steps[1] = _BASE, _INVERSE
+    steps[:, 0] = 1
+    powers, inverses = np.multiply.accumulate(steps, axis=1)  # modulo 2**64, as unsigned numbers are
+    return powers, inverses
 
 
 def run_numbers(
@@ -98,7 +96,8 @@ def title_keys(title: str) -> tuple[str, ...]:
     shorter = [[word for word in words if len(word) > 1]]
     if "," in short:
         shorter.append(all_words(short.split(",", 1)[0]))
-    keys += [" ".join(form) for form in shorter if _telling_words(form) > 1]
+    telling = (form for form in shorter if sum(len(w) > 1 and w not in STOP_WORDS for w in form) > 1)
+    keys += map(" ".join, telling)
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
@@ -126,7 +125,3 @@ def without_bracket(title: str, kinds: str = "(（") -> str:
     if start < 0 or any(closing in inside[start:] for closing in _OPENING if _OPENING[closing] in kinds):
         return title
     return bare[:start].rstrip()
-
-
-def _telling_words(words: Sequence[str]) -> int:
-    return sum(len(word) > 1 and word not in STOP_WORDS for word in words)

@@ -43,11 +43,9 @@ def opening_name(text: str) -> str | None:
     Encyclopaedic and reference texts open with their subject; "He was" and "In 1957" are no names.
     """
     opening = text.lstrip(" \"'“«(").removeprefix("The ").removeprefix("the ")[:160]
-    for name in extract_entities(opening):
-        if not opening.startswith(name) or name[0].isdigit() or all_words(name)[:1] == ["in"]:
-            return None
-        return name
-    return None
+    name = next(iter(extract_entities(opening)), "")
+    named = name and opening.startswith(name) and not name[0].isdigit() and all_words(name)[:1] != ["in"]
+    return name if named else None
 
 
 @dataclass(frozen=True)
@@ -105,11 +103,8 @@ class NumberedNames:
         return self.numbers[first:end], self.places[first:end]
 
     def __add__(self, other: NumberedNames) -> NumberedNames:
-        return NumberedNames(
-            np.concatenate([self.numbers, other.numbers]),
-            np.concatenate([self.owners, other.owners]),
-            np.concatenate([self.places, other.places]),
-        )
+        pairs = (self.numbers, other.numbers), (self.owners, other.owners), (self.places, other.places)
+        return NumberedNames(*map(np.concatenate, pairs))
 
 
 def numbered_names(readings: Sequence[NameReading], first_owner: int = 0) -> NumberedNames:
@@ -203,8 +198,7 @@ def read_names(text: str) -> NameReading:
     for pieces, own, kinds, opening, closing in map(_piece, _CHUNK.findall(text)):
         if not pieces:
             continue
-        if opening:
-            starts += range(length, length + opening)
+        starts += range(length, length + opening)
         words += pieces
         numbers += own
         flags += kinds

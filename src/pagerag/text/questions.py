@@ -24,6 +24,7 @@ Form = Literal["bridge", "comparison", "yes-no"]
 _YES_NO = frozenset("is are was were do does did has have had can could will would should".split())
 _ANSWER_TYPE = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _CUES = frozenset(RELATION_OF)
+_DATES_DECIDE = BY_DATE | {"lived"}  # who is older, which came out first, who lived longer
 _LONGEST_RUN = 8  # words of a name
 _COUNTED = frozenset(["many", "much", "long", "old", "far", "large", "big", "often", "tall", "high", "deep"])
 _WH_WITHIN = 4  # words: "in which year", "on what date" open with a preposition
@@ -75,9 +76,11 @@ def read_question(text: str) -> Question:
     words = all_words(text)
     tokens = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
     keys: dict[str, str] = {}
-    for surface in _question_names(text):
-        key = name_key(surface)
-        if key:
+    for surface in extract_entities(text):
+        head, _, rest = surface.partition(" ")
+        if head.lower() in STOP_WORDS and rest and head != "The":
+            surface = rest  # a capital by its place alone: "Which", "What", "Were" at the head
+        if key := name_key(surface):
             keys.setdefault(key, surface)
     form = _form(words, text, len(keys))
     near, target = _order(text, tuple(keys.values()))
@@ -91,7 +94,7 @@ def read_question(text: str) -> Question:
         answer="yes-no" if form == "yes-no" else _answer_type(words),
         near=near,
         target=target,
-        weighed="date" if form == "comparison" and _by_date(words) else "",
+        weighed="date" if form == "comparison" and not _DATES_DECIDE.isdisjoint(words) else "",
         asks=_asks(words, text),
         nested=len(_NESTED.findall(text.lower())),
         runs=_runs(tokens, 1 if text == text.lower() else 2),
@@ -114,13 +117,9 @@ def _asks(words: list[str], text: str) -> str:
 
 
 def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:
-    return tuple(
-        [
-            " ".join(tokens[start:end])
-            for start in range(len(tokens))
-            for end in range(start + least, min(start + _LONGEST_RUN, len(tokens)) + 1)
-        ]
-    )
+    size = len(tokens)
+    ends = [range(start + least, min(start + _LONGEST_RUN, size) + 1) for start in range(size)]
+    return tuple([" ".join(tokens[start:end]) for start in range(size) for end in ends[start]])
 
 
 def relation_mask(tokens: tuple[str, ...] | list[str]) -> int:
@@ -140,26 +139,11 @@ def _order(text: str, names: tuple[str, ...]) -> tuple[int, int]:
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         relation = RELATION_OF.get(match[0].lower())
-        if relation is None:
-            continue
         start, end = match.span()
-        if any(a <= start < b for a, b in places):
-            continue  # part of a name
+        if relation is None or any(a <= start < b for a, b in places):
+            continue  # no relation, or part of a name
         found.append((min((max(a - end, start - b) for a, b in places), default=-start), 1 << relation))
-    if not found:
-        return 0, 0
-    return min(found)[1], max(found)[1]
-
-
-def _question_names(text: str) -> list[str]:
-    # "Which", "What", "Were" at the head are capitalised by position alone.
-    names = []
-    for surface in extract_entities(text):
-        head, _, rest = surface.partition(" ")
-        if head.lower() in STOP_WORDS and rest and head != "The":
-            surface = rest
-        names.append(surface)
-    return names
+    return (min(found)[1], max(found)[1]) if found else (0, 0)
 
 
 def _form(words: list[str], text: str, entities: int) -> Form:
@@ -167,24 +151,14 @@ def _form(words: list[str], text: str, entities: int) -> Form:
 
     Comparison needs two things to compare and a form that compares; a yes-no question opens with its verb.
     """
-    if words and words[0] in _YES_NO and not _OR.search(text):
+    opens_with_verb = bool(words) and words[0] in _YES_NO
+    if opens_with_verb and not _OR.search(text):
         return "yes-no"
-    compares = any(word in COMPARATIVES for word in words)
-    offers = _OR.search(text.lower()) is not None
-    if entities >= 2 and (offers or (words and words[0] in _YES_NO)):
-        return "comparison"
-    if (
-        entities >= 2
-        and compares
-        and ("common" in words or "same" in words or _BOTH.search(text) is not None)
-    ):
-        return "comparison"
-    return "bridge"
-
-
-def _by_date(words: list[str]) -> bool:
-    """Tell whether dates decide: who is older, which came out first, who lived longer."""
-    return not BY_DATE.isdisjoint(words) or "lived" in words
+    offers = opens_with_verb or _OR.search(text.lower()) is not None
+    compares = not COMPARATIVES.isdisjoint(words) and (
+        "common" in words or "same" in words or _BOTH.search(text) is not None
+    )
+    return "comparison" if entities >= 2 and (offers or compares) else "bridge"
 
 
 def _answer_type(words: list[str]) -> str:
@@ -199,8 +173,6 @@ def _answer_type(words: list[str]) -> str:
         if word == "how" and index + 1 < len(words):
             return _ANSWER_TYPE.get(words[index + 1], "entity")
         if word in {"what", "which"}:
-            for noun in words[index + 1 : index + 4]:
-                if noun in _ANSWER_TYPE:
-                    return _ANSWER_TYPE[noun]
-            return "entity"
+            nouns = (noun for noun in words[index + 1 : index + 4] if noun in _ANSWER_TYPE)
+            return _ANSWER_TYPE.get(next(nouns, ""), "entity")
     return "entity"

@@ -61,9 +61,8 @@ def parts_asked(text: str) -> int:
     are wanted ("which three ..."), and plurals and lists, of which two and four are expected.
     """
     lowered = text.lower()
-    asking = 0
-    for clause in _CLAUSES.split(lowered):
-        asking += any(word in QUESTION_WORDS for word in _WORD.findall(clause)[:3])
+    clauses = map(_WORD.findall, _CLAUSES.split(lowered))
+    asking = sum(not QUESTION_WORDS.isdisjoint(words[:3]) for words in clauses)
     words = _WORD.findall(lowered)
     told = 1
     for first, second in pairwise(words):
@@ -113,7 +112,7 @@ def _of_things(text: str) -> list[SubQuestion]:
     clauses, signs = [clause.strip() for clause in pieces[::2]], ["", *pieces[1::2]]
     for place, clause in enumerate(clauses):
         named = named_things(clause)
-        asked = [thing for thing in named if _first_word(thing) in _ASKING_WORDS]
+        asked = [thing for thing in named if thing.partition(" ")[0].lower() in _ASKING_WORDS]
         things = [thing for thing in named if thing not in asked]
         chosen = len(things) > 1 and offers_choice(clause)
         # "salt and pepper" may be one thing, and so may what has commas alone, unless a colon opens a list
@@ -145,10 +144,6 @@ def offers_choice(text: str) -> bool:
 def opens_list(text: str) -> bool:
     """Tell whether a text begins as a list of things does: "of A, B and C"."""
     return _LEADS.match(text) is not None
-
-
-def _first_word(text: str) -> str:
-    return text.partition(" ")[0].lower()
 
 
 def _is_thing(text: str) -> bool:
@@ -191,9 +186,8 @@ def _bare(clause: str) -> str:
 
 def _asks(clause: str) -> bool:
     """Tell whether a clause asks: its question word opens it, or what follows a stop in it, or ends it."""
-    opening = re.split(r"[.:] ", clause)[-1]
-    words = [word.lower() for word in _WORD.findall(opening)]
-    return any(word in QUESTION_WORDS for word in [*words[:4], *words[-3:]])
+    words = [word.lower() for word in _WORD.findall(re.split(r"[.:] ", clause)[-1])]
+    return not QUESTION_WORDS.isdisjoint([*words[:4], *words[-3:]])
 
 
 def _versus(text: str) -> list[SubQuestion]:

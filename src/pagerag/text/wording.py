@@ -18,20 +18,12 @@ _MOST_SEARCHES = 100  # of a word in the text, some milliseconds each where it i
 _LOOSE_STEM = 5  # letters that a word and one of its family share: German, Germany
 
 _COUNTS = (
-    "one first 1 1st earliest initial initially original originally debut",
-    "two second 2 2nd ii",
-    "three third 3 3rd iii",
-    "four fourth 4 4th iv",
-    "five fifth 5 5th v",
-    "six sixth 6 6th vi",
-    "seven seventh 7 7th vii",
-    "eight eighth 8 8th viii",
-    "nine ninth 9 9th ix",
-    "ten tenth 10 10th x",
-    "eleven eleventh 11 11th xi",
-    "twelve twelfth 12 12th xii",
+    "one first 1 1st earliest initial initially original originally debut; two second 2 2nd ii; "
+    "three third 3 3rd iii; four fourth 4 4th iv; five fifth 5 5th v; six sixth 6 6th vi; "
+    "seven seventh 7 7th vii; eight eighth 8 8th viii; nine ninth 9 9th ix; ten tenth 10 10th x; "
+    "eleven eleventh 11 11th xi; twelve twelfth 12 12th xii"
 )
-_SAME_COUNT = {word: frozenset(row.split()) for row in _COUNTS for word in row.split()}
+_SAME_COUNT = {word: frozenset(row.split()) for row in _COUNTS.split(";") for word in row.split()}
 
 
 def is_identifier(word: str) -> bool:
@@ -101,22 +93,15 @@ class PlainText:
     def _spells_out(self, word: str) -> bool:
         """Return whether words with capitals in a row begin with the letters of a short word (UK, U.S.)."""
         letters = word.replace(".", "")
-        if not (letters.isascii() and letters.isalpha() and 2 <= len(letters) <= 5):
-            return False
-        return letters.upper() in self._initials
+        short = letters.isascii() and letters.isalpha() and 2 <= len(letters) <= 5
+        return short and letters.upper() in self._initials
 
 
 def _pattern(word: str) -> str:
     """Return the pattern of a word with signs: wholly there, and no part of a longer one."""
     initials = re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", word) is not None
-    body = ""
-    for sign in word:
-        if sign == "-":
-            body += rf"(?:{_HYPHEN}|\s)?"
-        elif sign == "." and initials:
-            body += r"\.?\s?"
-        else:
-            body += re.escape(sign)
+    loose = {"-": rf"(?:{_HYPHEN}|\s)?"} | ({".": r"\.?\s?"} if initials else {})
+    body = "".join(loose.get(sign, re.escape(sign)) for sign in word)
     if re.fullmatch(r"v\d.*", word):
         body = f"v?{body[1:]}"  # version 1.2 is v1.2
     elif word[0].isdigit():
