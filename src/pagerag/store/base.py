@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Any, Protocol, Self
 
@@ -19,32 +20,22 @@ from numpy.typing import NDArray
 
 from pagerag.errors import CandidateError, InputError, StoreError, StoreMismatchError
 from pagerag.protocols import Encoder, Snapshot
+from pagerag.store.problems import damaged
 from pagerag.store.recent import AnalysisCache
+from pagerag.store.schema import FILE_COLUMNS
 from pagerag.text.keys import key_number, title_key
 from pagerag.text.terms import encoded_text
-from pagerag.units import Analysis, Candidate, FileRecord, Hit, StoreStats, Unit
+from pagerag.units import Analysis, Candidate, FileRecord, Hit, StoredDocument, StoreStats, Unit
 
 
-class SnapshotBase(ABC):
-    """A snapshot whose two rankings are searched one after the other."""
-
-    @abstractmethod
-    def rank_text(self, text: str, k: int) -> Sequence[Hit]:
-        """Rank units by BM25."""
-
-    @abstractmethod
-    def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> Sequence[Sequence[Hit]]:
-        """Rank units by cosine with each row of ``vectors``."""
+class SnapshotBase(Snapshot, Protocol):
+    """A snapshot that also gives units as they are stored; its two rankings are searched one by one."""
 
     def rank_both(
         self, text: str, vectors: NDArray[np.floating[Any]], k: int
     ) -> tuple[Sequence[Hit], Sequence[Sequence[Hit]]]:
         """Return ``rank_text`` and ``rank_vectors``."""
         return self.rank_text(text, k), self.rank_vectors(vectors, k)
-
-
-class StoredUnits(Snapshot, Protocol):
-    """A snapshot that also gives units as they are stored."""
 
     def by_id(self, ids: Sequence[str]) -> Mapping[str, Unit]:
         """Return the stored units of those of these ids that are there."""
@@ -75,7 +66,7 @@ class CorpusBase(ABC):
         return None
 
     @abstractmethod
-    def snapshot(self) -> AbstractContextManager[StoredUnits]:
+    def snapshot(self) -> AbstractContextManager[SnapshotBase]:
         """Pin the latest state for as long as the block runs."""
 
     @abstractmethod
@@ -232,6 +223,26 @@ class CorpusBase(ABC):
         return [replace(u, vector=vectors[u.id]) if u.vector is None else u for u in units]
 
 
+class SqlCorpus(CorpusBase):
+    """A corpus whose documents and ledger are tables."""
+
+    @abstractmethod
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+
+    def documents(self) -> dict[str, StoredDocument]:
+        """Return the documents that are stored, by source."""
+        rows = self._rows("SELECT source, digest, path, units FROM documents")
+        return {source: StoredDocument(*rest) for source, *rest in rows}
+
+    def ledger(self) -> dict[str, FileRecord]:
+        """Return the files that were taken in completely, by path, in order."""
+        records = [FileRecord(*row) for row in self._rows(f"SELECT {FILE_COLUMNS} FROM files")]  # noqa: S608
+        if not all(isinstance(record.path, str) for record in records):
+            raise damaged(self.location, "a file of its ledger has no name")
+        return {record.path: record for record in sorted(records, key=attrgetter("path"))}
+
+
 def _candidates(now: Snapshot, hits: Sequence[Hit]) -> list[Candidate]:
     units = now.units([hit.row for hit in hits])
     return [replace(unit, score=hit.score) for unit, hit in zip(units, hits, strict=True)]
@@ -258,30 +269,22 @@ def _check_units(units: Sequence[Unit], dimension: int) -> None:
         if unit.id in seen:
             raise CandidateError(f"two units have the id {unit.id!r}", item=unit.id)
         seen.add(unit.id)
-        if not unit.id or not unit.source:
-            raise CandidateError(f"unit {unit.id!r} needs an id and a source", item=unit.id)
-        if not unit.text.strip():
-            raise CandidateError(f"unit {unit.id!r} has no text", item=unit.id)
-        for name, value in (
-            ("id", unit.id),
-            ("text", unit.text),
-            ("title", unit.title),
-            ("source", unit.source),
-        ):
-            try:
-                (value or "").encode()
-            except UnicodeEncodeError as broken:
-                raise CandidateError(
-                    f"unit {unit.id!r} holds half of a surrogate pair in its {name} ({broken.reason}); "
-                    "replace it first",
-                    item=unit.id,
-                ) from broken
-        vector = unit.vector
-        if vector is None or vector.shape != (dimension,):
-            shape = None if vector is None else vector.shape
-            raise CandidateError(
-                f"unit {unit.id!r} has a vector of shape {shape}; this store holds {dimension} numbers each",
-                item=unit.id,
-            )
-        if not np.isfinite(vector).all():
-            raise CandidateError(f"unit {unit.id!r} has a vector with NaN or infinity", item=unit.id)
+        wrong = _wrong_with(unit, dimension)
+        if wrong:
+            raise CandidateError(f"unit {unit.id!r} {wrong}", item=unit.id)
+
+
+def _wrong_with(unit: Unit, dimension: int) -> str:
+    if not unit.id or not unit.source:
+        return "needs an id and a source"
+    if not unit.text.strip():
+        return "has no text"
+    for name in ("id", "text", "title", "source"):
+        try:
+            (getattr(unit, name) or "").encode()
+        except UnicodeEncodeError as broken:
+            return f"holds half of a surrogate pair in its {name} ({broken.reason}); replace it first"
+    if unit.vector is None or unit.vector.shape != (dimension,):
+        shape = None if unit.vector is None else unit.vector.shape
+        return f"has a vector of shape {shape}; this store holds {dimension} numbers each"
+    return "" if np.isfinite(unit.vector).all() else "has a vector with NaN or infinity"

@@ -167,6 +167,8 @@ class MemoryCorpus(CorpusBase):
 class _State(SnapshotBase):
     """One version of a corpus in memory; indexes are built when first asked for."""
 
+    version = 0
+
     def __init__(self, version: int, held: dict[str, _Held], dimension: int, encoder: str) -> None:
         self.version = version
         self._named, self._held = held, tuple(held.values())  # a write makes another mapping

@@ -16,22 +16,23 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
 
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
-from pagerag.store.base import CorpusBase
+from pagerag.store.base import SqlCorpus
 from pagerag.store.postgres_database import Database, Lent
 from pagerag.store.postgres_schema import JOIN_RUNS, MIGRATIONS, SCHEMA_VERSION, migrated, stored_version
-from pagerag.store.postgres_snapshot import PostgresSnapshot, at_once, escaped, unescaped
-from pagerag.store.postgres_write import ROWS_OF_SOURCES, Batch, build_index, next_version
+from pagerag.store.postgres_snapshot import PostgresSnapshot, at_once, unescaped
+from pagerag.store.postgres_write import Batch, Done, build_index, remove, write_files
+from pagerag.store.problems import check_schema, no_store
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import FILE_COLUMNS, id_number
+from pagerag.store.schema import id_number
 from pagerag.text.keys import word_number
-from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
+from pagerag.units import ANALYSIS_VERSION, FileRecord, StoreStats, Unit
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _BETWEEN = re.compile(r"(?<![\s,])[\s,]++(?=postgres(?:ql)?://)")
@@ -59,7 +60,7 @@ def migrate(location: str) -> None:
             database.write("migrating", partial(migrated, schema=database.address.schema))
 
 
-class PostgresCorpus(CorpusBase):
+class PostgresCorpus(SqlCorpus):
     """The contract ``pagerag.protocols.Corpus`` over one database or several.
 
     Of several, each document lies in one; an ``upsert`` of documents of several databases is atomic for each
@@ -93,8 +94,12 @@ class PostgresCorpus(CorpusBase):
         """Return what ``work`` gives for each database, all at the same time."""
         return at_once(self._executor, work, self._databases)
 
-    def _shard(self, source: str) -> int:
-        return word_number(source) % len(self._databases)
+    def _spread(self, subjects: Sequence[S], source: Callable[[S], str] = str) -> list[list[S]]:
+        """Return the subjects that belong into each database, by their sources."""
+        parts: list[list[S]] = [[] for _ in self._databases]
+        for one in subjects:
+            parts[word_number(source(one)) % len(parts)].append(one)
+        return parts
 
     # -- schema
 
@@ -137,20 +142,9 @@ class PostgresCorpus(CorpusBase):
         schema = database.address.schema
         version = database.look(partial(stored_version, schema=schema))
         if version == 0:
-            raise StoreError(
-                f"there is no store at {database.shown}; make one with: "
-                f"pagerag index PATH --store {database.shown}"
-            )
-        if version != SCHEMA_VERSION:
-            remedy = (
-                "migrate it by indexing as its owner: pagerag index PATH --store …"
-                if version < SCHEMA_VERSION
-                else "it was written by a newer pagerag: upgrade this one"
-            )
-            raise StoreMismatchError(
-                f"the store {database.shown} has schema version {version}; this pagerag reads version "
-                f"{SCHEMA_VERSION}; {remedy}"
-            )
+            raise no_store(database.shown)
+        migrate = "migrate it by indexing as its owner: pagerag index PATH --store …"
+        check_schema(database.shown, version, SCHEMA_VERSION, migrate)
         row: tuple[Any, ...] = database.look(lambda connection: connection.execute(_IDENTITY).fetchone())
         if (row[5], row[6]) != (place, len(self._databases)):
             raise StoreMismatchError(
@@ -166,13 +160,7 @@ class PostgresCorpus(CorpusBase):
         """Pin the latest state for as long as the block runs."""
         with ExitStack() as stack:
             lent = self._everywhere(lambda place, one: self._enter(stack, place, one))
-            yield PostgresSnapshot(
-                lent,
-                self.dimension,
-                self.encoder_name,
-                kept=self._kept,
-                executor=self._executor,
-            )
+            yield PostgresSnapshot(lent, self.dimension, self.encoder_name, self._kept, self._executor)
 
     def _enter(self, stack: ExitStack, place: int, database: Database) -> Lent:
         """Begin a read transaction; a replica that is behind what this object saw or wrote is passed over."""
@@ -187,24 +175,8 @@ class PostgresCorpus(CorpusBase):
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement in every database."""
         with self.snapshot() as now:
-            return now.rows(statement)
-
-    def documents(self) -> dict[str, StoredDocument]:
-        """Return the documents that are stored, by source."""
-        rows = self._rows("SELECT source, digest, path, units FROM documents")
-        return {
-            unescaped(source): StoredDocument(digest, unescaped(path), units)
-            for source, digest, path, units in rows
-        }
-
-    def ledger(self) -> dict[str, FileRecord]:
-        """Return the files that were taken in completely, by path, in order."""
-        rows = self._rows(f"SELECT {FILE_COLUMNS} FROM files")  # noqa: S608
-        records: list[FileRecord] = []
-        for row in rows:
-            values: list[Any] = [unescaped(value) if isinstance(value, str) else value for value in row]
-            records.append(FileRecord(*values))
-        return {record.path: record for record in sorted(records, key=lambda record: record.path)}
+            rows = now.rows(statement)
+        return [tuple(unescaped(one) if isinstance(one, str) else one for one in row) for row in rows]
 
     # -- writing
 
@@ -224,66 +196,27 @@ class PostgresCorpus(CorpusBase):
 
     def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
         ids = [id_number(unit.id) for unit in units]
-        batches = [
-            Batch(
-                [unit for unit in units if self._shard(unit.source) == place],
-                [source for source in sources if self._shard(source) == place],
-                ids,
-            )
-            for place in range(len(self._databases))
-        ]
-
-        def write(place: int, database: Database) -> None:
-            self._saw(place, database.write("writing to", batches[place].write))
-
-        self._everywhere(write)
-
-    def _saw(self, place: int, version: int) -> None:
-        with self._lock:
-            self._seen[place] = max(self._seen[place], version)
+        parts = zip(self._spread(units, lambda unit: unit.source), self._spread(sources), strict=True)
+        self._write("writing to", [Batch(*part, ids).write for part in parts])
 
     def _remove(self, sources: Sequence[str]) -> int:
-        def write(place: int, database: Database) -> int:
-            mine = [escaped(source) for source in sources if self._shard(source) == place]
-
-            def work(connection: Any) -> tuple[int, int]:
-                there = connection.execute(ROWS_OF_SOURCES, (mine,)).fetchone() if mine else None
-                if there is None:
-                    return 0, 0
-                version = next_version(connection)[0]
-                numbers = [row[0] for row in connection.execute(ROWS_OF_SOURCES, (mine,))]
-                count = connection.execute("SELECT remove_units(%s::int4[])", (numbers,)).fetchone()[0]
-                connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (mine,))
-                return version, count
-
-            version, count = database.write("deleting from", work)
-            self._saw(place, version)
-            return count
-
-        return sum(self._everywhere(write))
+        return self._write("deleting from", [partial(remove, mine) for mine in self._spread(sources)])
 
     def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
-        def write(place: int, database: Database) -> None:
-            mine = [record for record in records if self._shard(record.path) == place]
-            paths = [escaped(path) for path in gone if self._shard(path) == place]
+        parts = zip(self._spread(records, lambda record: record.path), self._spread(gone), strict=True)
+        self._write("writing to", [partial(write_files, *part) if part[1] else None for part in parts])
 
-            def work(connection: Any) -> int:
-                version = next_version(connection)[0]
-                connection.execute("DELETE FROM files WHERE path = ANY (%s)", (paths,))
-                if mine:
-                    connection.cursor().executemany(
-                        f"INSERT INTO files ({FILE_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)",  # noqa: S608
-                        [
-                            [escaped(value) if isinstance(value, str) else value for value in astuple(record)]
-                            for record in mine
-                        ],
-                    )
-                return version
+    def _write(self, doing: str, works: Sequence[Callable[[Any], Done] | None]) -> int:
+        """Do the work of each database in a transaction; return how many units they removed in all."""
 
-            if paths:
-                self._saw(place, database.write("writing to", work))
+        def write(place: int, database: Database) -> int:
+            work = works[place]
+            done = database.write(doing, work) if work else Done()
+            with self._lock:
+                self._seen[place] = max(self._seen[place], done.version)
+            return done.removed
 
-        self._everywhere(write)
+        return sum(self._everywhere(write))
 
     def optimize(self, *, final: bool = True) -> None:
         """Join runs of postings; at the end of a run of indexing, build the HNSW index of a large corpus."""
@@ -326,12 +259,12 @@ class PostgresCorpus(CorpusBase):
 
     def verify(self) -> list[str]:
         """Read everything and return what is damaged, one sentence each; empty when all is sound."""
-        from pagerag.store.postgres_verify import problems_of
+        from pagerag.store.verify import postgres_problems
 
         found: list[str] = []
         for database in self._databases:
             with database.pinned() as lent:
-                found += problems_of(lent)
+                found += postgres_problems(lent)
         return found
 
     def close(self) -> None:

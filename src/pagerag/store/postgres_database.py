@@ -7,10 +7,11 @@ a worker's next attempt.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -22,6 +23,7 @@ from pagerag._extras import need
 from pagerag._secrets import Secret, redact, shown_url, url_secrets
 from pagerag.errors import InputError, PageRAGError, StoreError, StoreMismatchError
 from pagerag.store.postgres_schema import check_name
+from pagerag.store.problems import AGAIN, SAFE, damaged
 
 T = TypeVar("T")
 
@@ -33,29 +35,12 @@ _LOCK_SECONDS = 120  # to wait for the writers before
 _OLDEST_VECTOR = (0, 8)  # pgvector's first version with halfvec and scans that go on until they have enough
 
 # How libpq and the server say that it is worth while to try again, here or on the next host.
-_PASSING = (
-    "connection refused",
-    "connection reset",
-    "server closed the connection",
-    "terminating connection",
-    "starting up",
-    "shutting down",
-    "recovery mode",
-    "not yet accepting connections",
-    "session is read-only",
-    "session is not read-only",
-    "timeout expired",
-    "timed out",
-    "could not receive data",
-    "could not send data",
-    "connection is lost",
-    "connection is closed",
-    "consuming input failed",
-    "broken pipe",
-    "ssl syscall error",
-    "network is unreachable",
-    "no route to host",
-    "read-only transaction",
+_PASSING = re.compile(
+    "connection refused|connection reset|server closed the connection|terminating connection|starting up|"
+    "shutting down|recovery mode|not yet accepting connections|session is (not )?read-only|timeout expired|"
+    "timed out|could not (receive|send) data|connection is (lost|closed)|consuming input failed|broken pipe|"
+    "ssl syscall error|network is unreachable|no route to host|read-only transaction",
+    re.IGNORECASE,
 )
 
 
@@ -198,15 +183,6 @@ class Database:
 
     def _configure(self, connection: Any, *, write: bool) -> None:
         seconds = WRITE_SECONDS if write else self.address.timeout
-        settings = {
-            "statement_timeout": f"{round(seconds * 1000)}",
-            "lock_timeout": f"{_LOCK_SECONDS}s",
-            "idle_in_transaction_session_timeout": "10min",
-            "jit": "off",  # compiling a statement takes longer than running ours
-            "hnsw.ef_search": "200",
-            "hnsw.iterative_scan": "strict_order",
-            "hnsw.max_scan_tuples": "40000",
-        }
         row = connection.execute(
             "SELECT n.nspname, t.oid, e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = "
             "e.extnamespace LEFT JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = 'halfvec' "
@@ -222,7 +198,16 @@ class Database:
                 )
             path += f", {self.psycopg.sql.Identifier(row[0]).as_string(connection)}"
             _register_half(self.psycopg, connection, row[1])
-        settings["search_path"] = path
+        settings = {
+            "statement_timeout": f"{round(seconds * 1000)}",
+            "lock_timeout": f"{_LOCK_SECONDS}s",
+            "idle_in_transaction_session_timeout": "10min",
+            "jit": "off",  # compiling a statement takes longer than running ours
+            "hnsw.ef_search": "200",
+            "hnsw.iterative_scan": "strict_order",
+            "hnsw.max_scan_tuples": "40000",
+            "search_path": path,
+        }
         names = ", ".join("set_config(%s, %s, false)" for _ in settings)
         connection.execute(f"SELECT {names}", [word for pair in settings.items() for word in pair])
 
@@ -237,13 +222,9 @@ class Database:
 
     def _give(self, connection: Any, *, write: bool) -> None:
         """Keep a connection for the next one who asks, unless something is wrong with it."""
-        idle = self.psycopg.pq.TransactionStatus.IDLE
+        sound = connection.info.transaction_status == self.psycopg.pq.TransactionStatus.IDLE
         with self._lock:
-            if (
-                not self._closed
-                and len(self._idle[write]) < self.address.pool
-                and connection.info.transaction_status == idle
-            ):
+            if sound and not self._closed and len(self._idle[write]) < self.address.pool:
                 self._idle[write].append(connection)
                 return
         connection.close()
@@ -275,14 +256,11 @@ class Database:
                 f"all {self.address.pool} connections to the store {self.shown} are in use; ask fewer "
                 "questions at once, or allow more: ?pool=NUMBER"
             )
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._free.release)
             lent = self.begin(primary=primary)
-            try:
-                yield lent
-            finally:
-                lent.end()
-        finally:
-            self._free.release()
+            stack.callback(lent.end)
+            yield lent
 
     def begin(self, *, primary: bool = False) -> Lent:
         """Return a read transaction; the caller ends it."""
@@ -302,16 +280,7 @@ class Database:
 
     def look(self, work: Callable[[Any], T]) -> T:
         """Return what ``work`` reads, with a connection of its own for a moment."""
-
-        def once() -> T:
-            connection = self._take(write=False)
-            try:
-                return work(connection)
-            finally:
-                self._give(connection, write=False)
-
-        with self.told("reading"):
-            return self._again(once, _READ_PATIENCE)
+        return self._work("reading", work, write=False)
 
     def write(self, doing: str, work: Callable[[Any], T], *, atomic: bool = True) -> T:
         """Do ``work`` in a transaction on the primary; it is on disk when this returns.
@@ -319,19 +288,19 @@ class Database:
         When the connection breaks, all of it is done again with the next primary: ``work`` must give the same
         whether or not it was done before. Without ``atomic``, each statement is a transaction of its own.
         """
+        return self._work(doing, work, write=True, atomic=atomic)
 
+    def _work(self, doing: str, work: Callable[[Any], T], *, write: bool, atomic: bool = False) -> T:
         def once() -> T:
-            connection = self._take(write=True)
+            connection = self._take(write=write)
             try:
-                if atomic:
-                    with connection.transaction():
-                        return work(connection)
-                return work(connection)
+                with connection.transaction() if atomic else nullcontext():
+                    return work(connection)
             finally:
-                self._give(connection, write=True)
+                self._give(connection, write=write)
 
         with self.told(doing):
-            return self._again(once, _WRITE_PATIENCE)
+            return self._again(once, _WRITE_PATIENCE if write else _READ_PATIENCE)
 
     def _again(self, once: Callable[[], T], patience: float) -> T:
         """Repeat what failed because of a broken connection until it succeeds or ``patience`` has run out."""
@@ -343,23 +312,20 @@ class Database:
                 self._opened = True
                 return done
             except self.psycopg.Error as problem:
-                now = time.monotonic()
-                if deadline is None:
-                    # Who was never reached is not waited for: the address may be wrong.
-                    deadline = now + (patience if self._opened else 0.0)
-                if not self.passing(problem) or now >= deadline:
+                # Who was never reached is not waited for: the address may be wrong.
+                deadline = deadline or time.monotonic() + (patience if self._opened else 0.0)
+                if not self.passing(problem) or time.monotonic() >= deadline:
                     raise
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
     def passing(self, problem: BaseException) -> bool:
         """Return whether an error tells of a connection, not of the statement."""
-        text = str(problem).lower()
         state = getattr(problem, "sqlstate", None) or ""
         return state in ("57P01", "57P02", "57P03", "25006") or (
             isinstance(problem, (self.psycopg.OperationalError, self.psycopg.InterfaceError))
             and state[:2] in ("", "08")
-            and any(mark in text for mark in _PASSING)
+            and _PASSING.search(str(problem)) is not None
         )
 
     # -- errors
@@ -374,40 +340,28 @@ class Database:
         except self.psycopg.Error as problem:
             raise self._error(doing, problem) from None  # its context may hold the address
         except (ValueError, TypeError, LookupError) as damage:
-            raise StoreError(
-                f"the store {self.shown} is damaged: {' '.join(str(damage).split())[:300]}; see pagerag "
-                "doctor --store, and index the documents again into a new database or schema"
-            ) from damage
+            raise damaged(self.shown, damage) from damage
 
     def _error(self, doing: str, problem: Any) -> StoreError:
         errors = self.psycopg.errors
         said = " ".join(redact(str(problem), self.address.secrets).split())[:400]
-        start = f"{doing} the store {self.shown} failed"
-        safe = "What was acknowledged before is safe."
-        if isinstance(problem, errors.QueryCanceled):
-            return StoreError(
-                f"{start}: a statement took longer than its time-out; ask again, or raise it: "
-                "?timeout=SECONDS"
+        foreign = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn)
+        remedies: dict[Any, str] = {
+            errors.QueryCanceled: "a statement took longer than its time-out; ask again, or raise it: "
+            "?timeout=SECONDS",
+            errors.LockNotAvailable: f"other writers did not finish within {_LOCK_SECONDS} s. {SAFE}",
+            errors.InsufficientPrivilege: f"this role may not do that ({said}); see the GRANTs in "
+            "docs/stores.md",
+            foreign: f"it is damaged or not a store ({said}); {AGAIN}",
+            errors.DiskFull: f"the server's disk is full: free some space and run it again. {SAFE}",
+        }
+        remedy = next((advice for kind, advice in remedies.items() if isinstance(problem, kind)), said)
+        if remedy is said and self.passing(problem):
+            remedy = (
+                f"the server cannot be reached or went away ({said}); start it or promote a standby, and try "
+                f"again. {SAFE}"
             )
-        if isinstance(problem, errors.LockNotAvailable):
-            return StoreError(f"{start}: other writers did not finish within {_LOCK_SECONDS} s. {safe}")
-        if isinstance(problem, errors.InsufficientPrivilege):
-            return StoreError(
-                f"{start}: this role may not do that ({said}); see the GRANTs in docs/stores.md"
-            )
-        if isinstance(problem, (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn)):
-            return StoreError(
-                f"{start}: it is damaged or not a store ({said}); index the documents into a new database "
-                "or schema"
-            )
-        if isinstance(problem, errors.DiskFull):
-            return StoreError(f"{start}: the server's disk is full: free some space and run it again. {safe}")
-        if self.passing(problem):
-            return StoreError(
-                f"{start}: the server cannot be reached or went away ({said}); start it or promote a "
-                f"standby, and try again. {safe}"
-            )
-        return StoreError(f"{start}: {said}")
+        return StoreError(f"{doing} the store {self.shown} failed: {remedy}")
 
 
 def _register_half(psycopg: Any, connection: Any, number: int) -> None:

@@ -51,7 +51,6 @@ class PostgresSnapshot:
         states: Sequence[Lent],
         dimension: int,
         encoder: str,
-        *,
         kept: UnitCache,
         executor: Executor | None,
     ) -> None:
@@ -78,25 +77,20 @@ class PostgresSnapshot:
 
     def rank_text(self, text: str, k: int) -> list[Hit]:
         """Rank units by BM25 over ``title. text``."""
-        return self._rank(text, None, k)[0]
+        return self.rank_both(text, None, k)[0]
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
         """Rank units by cosine with each row of ``vectors``."""
-        return self._rank(None, vectors, k)[1]
+        return self.rank_both("", vectors, k)[1]
 
     def rank_both(
-        self, text: str, vectors: NDArray[np.floating[Any]], k: int
+        self, text: str, vectors: NDArray[np.floating[Any]] | None, k: int
     ) -> tuple[list[Hit], list[list[Hit]]]:
         """Return both rankings in one round trip to each database."""
-        return self._rank(text, vectors, k)
-
-    def _rank(
-        self, text: str | None, vectors: NDArray[np.floating[Any]] | None, k: int
-    ) -> tuple[list[Hit], list[list[Hit]]]:
         points = () if vectors is None else check_points(vectors, self._dimension, self._encoder)
         written = [_vector(point) for point in points]
         terms: dict[int, int] = {}
-        for term, count in query_terms(text or "").items():
+        for term, count in query_terms(text).items():
             number = key_number(term)
             terms[number] = terms.get(number, 0) + count
         if k <= 0 or not self._live or not (terms or written):
@@ -216,7 +210,7 @@ def _units_where(connection: Any, condition: str, values: tuple[Any, ...]) -> di
         _UNITS + condition, values, binary=True
     ):
         try:
-            unit = unpack_unit(bytes(body), unescaped(source), unescaped(path), digest)
+            unit = unpack_unit(bytes(body), unescaped(source), unescaped(path), unescaped(digest))
             units[number] = replace(unit, vector=from_half(vector))
         except ValueError as broken:
             raise ValueError(f"unit {number} of {source} cannot be read ({broken})") from broken

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import astuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,25 +12,55 @@ from pagerag.store.bm25 import counted
 from pagerag.store.postgres_database import Half
 from pagerag.store.postgres_schema import LONGEST, MIGRATION_LOCK
 from pagerag.store.postgres_snapshot import escaped
-from pagerag.store.schema import id_number, pack_unit
-from pagerag.text.keys import key_number, name_numbers
+from pagerag.store.schema import FILE_COLUMNS, documents_of, id_number, name_rows, pack_unit
+from pagerag.text.keys import key_number
 from pagerag.text.terms import encoded_text
-from pagerag.units import Unit
+from pagerag.units import FileRecord, Unit
 
 EXACT_BELOW = 5_000
 """From this many units on, ``optimize`` builds the HNSW index; below, every vector is compared."""
 
-ROWS_OF_SOURCES = (
+_ROWS_OF_SOURCES = (
     "SELECT u.unit FROM units u JOIN documents d ON d.number = u.document WHERE d.source = ANY (%s)"
 )
 
 
-def next_version(connection: Any) -> tuple[int, int]:
+class Done(NamedTuple):
+    """The version that a write made (0 where there was nothing to do), and how many units went by it."""
+
+    version: int = 0
+    removed: int = 0
+
+
+def _next_version(connection: Any) -> tuple[int, int]:
     """Take the turn of writing; return the new version and the number of the next unit."""
     row = connection.execute(
         "UPDATE corpus SET version = version + 1 RETURNING version, next_unit"
     ).fetchone()
     return int(row[0]), int(row[1])
+
+
+def remove(sources: Sequence[str], connection: Any) -> Done:
+    """Remove the units of these sources."""
+    mine = [escaped(source) for source in sources]
+    if not mine or connection.execute(_ROWS_OF_SOURCES, (mine,)).fetchone() is None:
+        return Done()
+    version, _ = _next_version(connection)
+    numbers = [row[0] for row in connection.execute(_ROWS_OF_SOURCES, (mine,))]
+    removed = connection.execute("SELECT remove_units(%s::int4[])", (numbers,)).fetchone()[0]
+    connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (mine,))
+    return Done(version, removed)
+
+
+def write_files(records: Sequence[FileRecord], gone: Sequence[str], connection: Any) -> Done:
+    """Strike the files ``gone`` from the ledger, then enter ``records``."""
+    version, _ = _next_version(connection)
+    connection.execute("DELETE FROM files WHERE path = ANY (%s)", ([escaped(path) for path in gone],))
+    connection.cursor().executemany(
+        f"INSERT INTO files ({FILE_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)",  # noqa: S608
+        [[escaped(one) if isinstance(one, str) else one for one in astuple(record)] for record in records],
+    )
+    return Done(version)
 
 
 def build_index(connection: Any) -> None:
@@ -81,35 +112,32 @@ class Batch:
         ]
         self.lengths = [min(sum(counts.values()), LONGEST) for counts in self.terms]
 
-    def write(self, connection: Any) -> int:
-        """Replace the units of the sources; return the version that this made."""
+    def write(self, connection: Any) -> Done:
+        """Replace the units of the sources, and those that have an id of the new ones elsewhere."""
         elsewhere = "SELECT unit FROM units WHERE id_number = ANY (%s)"
         if not self.sources and not connection.execute(elsewhere, (self.ids,)).fetchone():
-            return 0
-        version, first = next_version(connection)
-        rows = connection.execute(f"{ROWS_OF_SOURCES} UNION {elsewhere}", (self.sources, self.ids)).fetchall()
+            return Done()
+        version, first = _next_version(connection)
+        rows = connection.execute(
+            f"{_ROWS_OF_SOURCES} UNION {elsewhere}", (self.sources, self.ids)
+        ).fetchall()
         if rows:
             connection.execute("SELECT remove_units(%s::int4[])", ([row[0] for row in rows],))
         connection.execute("DELETE FROM documents WHERE source = ANY (%s)", (self.sources,))
         if self.units:
             self._insert(connection, first)
-        return version
+        return Done(version)
 
     def _insert(self, connection: Any, first: int) -> None:
-        documents: dict[str, list[Any]] = {}
-        for unit in self.units:
-            document = documents.setdefault(unit.source, [unit.path, unit.digest, 0])
-            document[2] += 1
+        rows = [
+            (escaped(source), escaped(path), escaped(digest), units)
+            for source, (digest, path, units) in documents_of(self.units).items()
+        ]
         numbers = dict(
             connection.execute(
                 "INSERT INTO documents (source, path, digest, units) SELECT * FROM unnest(%s::text[], "
                 "%s::text[], %s::text[], %s::int4[]) RETURNING source, number",
-                (
-                    [escaped(source) for source in documents],
-                    [escaped(path) for path, _, _ in documents.values()],
-                    [digest for _, digest, _ in documents.values()],
-                    [count for _, _, count in documents.values()],
-                ),
+                [list(column) for column in zip(*rows, strict=True)],
             ).fetchall()
         )
         _copy(
@@ -117,9 +145,9 @@ class Batch:
             "units (unit, document, id_number, length, terms, body)",
             ("int4", "int4", "int8", "int4", "int8[]", "bytea"),
             (
-                (first + place, numbers[escaped(unit.source)], id_number(unit.id), length, list(terms), body)
-                for place, (unit, length, terms, body) in enumerate(
-                    zip(self.units, self.lengths, self.terms, self.packed, strict=True)
+                (number, numbers[escaped(unit.source)], id_number(unit.id), length, list(terms), body)
+                for number, (unit, length, terms, body) in enumerate(
+                    zip(self.units, self.lengths, self.terms, self.packed, strict=True), first
                 )
             ),
         )
@@ -129,21 +157,17 @@ class Batch:
             connection,
             "vectors (unit, vector)",
             ("int4", half),
-            ((first + place, Half(row)) for place, row in enumerate(vectors)),
+            ((number, Half(row)) for number, row in enumerate(vectors, first)),
         )
         _copy(
             connection,
             "names (number, exactness, position, unit)",
             ("int8", "int4", "int4", "int4"),
-            (
-                (number, exactness, unit.position, first + place)
-                for place, unit in enumerate(self.units)
-                for exactness, number in enumerate(name_numbers(unit.title, unit.names))
-            ),
+            name_rows(self.units, first),
         )
         runs: dict[int, list[int]] = {}
-        for place, (terms, length) in enumerate(zip(self.terms, self.lengths, strict=True)):
-            base = (first + place) << 32 | length << 8
+        for number, (terms, length) in enumerate(zip(self.terms, self.lengths, strict=True), first):
+            base = number << 32 | length << 8
             for term, count in terms.items():
                 runs.setdefault(term, []).append(base | count)
         _copy(

@@ -1,4 +1,4 @@
-"""SQLite's errors in our words: what failed, on which store, and what to do."""
+"""Errors of stores in our words: what failed, on which store, and what to do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pagerag.errors import PageRAGError, StoreError
+from pagerag.errors import PageRAGError, StoreError, StoreMismatchError
 
-_DAMAGED = "it is damaged: see pagerag doctor --store, and index the documents again into a new folder"
+AGAIN = "index the documents again into a new store: pagerag index PATH --store NEW_FOLDER_OR_ADDRESS"
+SAFE = "What was acknowledged before is safe."
+_DAMAGED = f"it is damaged: see pagerag doctor --store, and {AGAIN}"
 # What SQLite and the operating system say, and what helps.
 _REMEDIES = (
     (("database or disk is full", "No space left"), "the disk is full: free some space and run it again"),
@@ -26,6 +28,28 @@ _REMEDIES = (
 )
 
 
+def no_store(location: str) -> StoreError:
+    """Return the error of a place that holds no store."""
+    return StoreError(
+        f"there is no store at {location}; make one with: pagerag index PATH --store {location}"
+    )
+
+
+def damaged(location: str, what: object) -> StoreError:
+    """Return the error of a store in which ``what`` is wrong."""
+    said = " ".join(str(what).split())[:300]
+    return StoreError(f"the store {location} is damaged: {said}; see pagerag doctor --store, and {AGAIN}")
+
+
+def check_schema(location: str, found: int, ours: int, older: str = AGAIN) -> None:
+    """Refuse a store of another schema version; ``older`` is what helps with one of an older pagerag."""
+    if found != ours:
+        remedy = older if found < ours else "it was written by a newer pagerag: upgrade this one"
+        raise StoreMismatchError(
+            f"the store {location} has schema version {found}; this pagerag reads version {ours}; {remedy}"
+        )
+
+
 @contextmanager
 def explained(doing: str, location: str) -> Iterator[None]:
     """Turn whatever SQLite or the operating system raises inside into a StoreError; other errors pass."""
@@ -36,7 +60,7 @@ def explained(doing: str, location: str) -> Iterator[None]:
         remedy = next((advice for marks, advice in _REMEDIES if any(mark in text for mark in marks)), None)
         what = f"{doing} the store {location} failed: {remedy or text[:400]}"
         safe = remedy is not None and remedy is not _DAMAGED
-        raise StoreError(f"{what}. What was acknowledged before is safe." if safe else what) from problem
+        raise StoreError(f"{what}. {SAFE}" if safe else what) from problem
 
 
 @contextmanager
@@ -48,8 +72,4 @@ def decoding(doing: str, location: str) -> Iterator[None]:
     except PageRAGError:
         raise
     except (ValueError, TypeError, LookupError, OverflowError) as damage:
-        raise StoreError(
-            f"the store {location} is damaged: {' '.join(str(damage).split())[:300]}; "
-            "see pagerag doctor --store, and index the documents again into a new folder: "
-            "pagerag index PATH --store NEW_FOLDER"
-        ) from damage
+        raise damaged(location, damage) from damage

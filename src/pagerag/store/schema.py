@@ -23,13 +23,15 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pagerag.errors import StoreError, StoreMismatchError
-from pagerag.text.keys import key_number
-from pagerag.units import ANALYSIS_VERSION, FileRecord, Unit
+from pagerag.store.problems import check_schema, damaged
+from pagerag.text.keys import key_number, name_numbers
+from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, Unit
 
 SCHEMA_VERSION = 4
 """Raised whenever a stored column changes its name, type or meaning. Other versions are refused."""
@@ -106,30 +108,34 @@ class Identity:
             meta = dict(connection.execute("SELECT key, value FROM meta"))
             schema = int(meta["schema"])
         except (KeyError, ValueError, TypeError, sqlite3.OperationalError) as broken:
-            raise StoreError(
-                f"the store {location} is damaged (it does not say what it is); index the documents again "
-                "into a new folder: pagerag index PATH --store NEW_FOLDER"
-            ) from broken
-        if schema != SCHEMA_VERSION:
-            raise StoreMismatchError(
-                f"the store {location} has schema version {schema}; this pagerag reads version "
-                f"{SCHEMA_VERSION}; "
-                + (
-                    "index the documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
-                    if schema < SCHEMA_VERSION
-                    else "it was written by a newer pagerag: upgrade this one"
-                )
-            )
+            raise damaged(location, "it does not say what it is") from broken
+        check_schema(location, schema, SCHEMA_VERSION)
         extra = connection.execute(
             "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
         ).fetchone()[0]
         try:
             made = cls(str(meta["encoder"]), int(meta["dimension"]), int(meta["analysis"]), schema)
         except (KeyError, ValueError, TypeError) as broken:
-            raise StoreError(f"the store {location} is damaged ({broken} in its identity)") from broken
+            raise damaged(location, f"{broken} in its identity") from broken
         if extra or not 0 < made.dimension <= _MOST_DIMENSIONS:
             raise StoreError(f"the store {location} holds what no pagerag writes; do not use it")
         return made
+
+
+def documents_of(units: Sequence[Unit]) -> dict[str, StoredDocument]:
+    """Return the documents that these units are of, by source; the first unit tells of its document."""
+    counts = Counter(unit.source for unit in units)
+    heads = {unit.source: unit for unit in reversed(units)}
+    return {
+        source: StoredDocument(heads[source].digest, heads[source].path, n) for source, n in counts.items()
+    }
+
+
+def name_rows(units: Sequence[Unit], first: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the rows of the ``names`` table of units that are numbered from ``first`` on."""
+    for row, unit in enumerate(units, first):
+        for exactness, number in enumerate(name_numbers(unit.title, unit.names)):
+            yield number, exactness, unit.position, row
 
 
 def id_number(name: str) -> int:
@@ -171,16 +177,10 @@ def unpack_unit(body: bytes, source: str, path: str, digest: str) -> Unit:
         values["pages"] = tuple(map(int, values["pages"]))
         values["names"] = tuple(map(str, values["names"]))
         values["section_path"] = tuple(map(str, values["section_path"]))
+        analysis = plain[at + first + second :] or None
     except (zlib.error, struct.error, TypeError, KeyError, RecursionError) as broken:
         raise ValueError(str(broken)) from broken
-    return Unit(
-        text=text,
-        source=source,
-        path=path,
-        digest=digest,
-        analysis=plain[len(plain) - third :] or None,
-        **values,
-    )
+    return Unit(text=text, source=source, path=path, digest=digest, analysis=analysis, **values)
 
 
 def _plain(value: Any) -> Any:

@@ -19,29 +19,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from pagerag._files import locked
 from pagerag._sqlite_files import write_ahead
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.protocols import Encoder
-from pagerag.store.base import CorpusBase
-from pagerag.store.problems import decoding, explained
+from pagerag.store.base import SqlCorpus
+from pagerag.store.problems import decoding, explained, no_store
 from pagerag.store.recent import UnitCache
 from pagerag.store.schema import APPLICATION, FILE_COLUMNS, SCHEMA_VERSION, TABLES, Identity, pack_unit
 from pagerag.store.sqlite_snapshot import EXACT_BELOW, SqliteSnapshot, State
-from pagerag.store.sqlite_verify import problems_of
 from pagerag.store.sqlite_write import (
     insert,
     join_segments,
     meta,
-    next_version,
+    raise_meta,
     remove,
     renumber,
     rows_of,
     rows_of_ids,
     set_meta,
 )
-from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, StoreStats, Unit
+from pagerag.units import ANALYSIS_VERSION, FileRecord, StoreStats, Unit
 
 FILE_NAME = "corpus.sqlite"
 OLD_NAME = "units.lance"
@@ -55,7 +55,7 @@ _READERS_KEPT = 8
 _RENUMBER_FROM = 1000  # dead rows; a third of all rows must be dead as well
 
 
-class SqliteCorpus(CorpusBase):
+class SqliteCorpus(SqlCorpus):
     """The contract ``pagerag.protocols.Corpus`` over a folder.
 
     Do not use one object on both sides of a fork.
@@ -105,10 +105,7 @@ class SqliteCorpus(CorpusBase):
                 "documents again into a new folder: pagerag index PATH --store NEW_FOLDER"
             )
         if not create and not self._file.is_file():
-            raise StoreError(
-                f"there is no store at {self.location}; make one with: "
-                f"pagerag index PATH --store {self.location}"
-            )
+            raise no_store(self.location)
 
     def _connect(self) -> sqlite3.Connection:
         """Return a connection; a folder that this user may only read is opened for reading."""
@@ -191,19 +188,9 @@ class SqliteCorpus(CorpusBase):
                 self._state = state
         return state
 
-    def documents(self) -> dict[str, StoredDocument]:
-        """Return the documents that are stored, by source."""
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         with decoding("reading", self.location), self._connection() as connection:
-            rows = connection.execute("SELECT source, digest, path, units FROM documents").fetchall()
-        return {source: StoredDocument(digest, path, units) for source, digest, path, units in rows}
-
-    def ledger(self) -> dict[str, FileRecord]:
-        """Return the files that were taken in completely, by path, in order."""
-        with decoding("reading", self.location), self._connection() as connection:
-            rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM files ORDER BY path").fetchall()  # noqa: S608
-            if not all(isinstance(row[0], str) for row in rows):
-                raise ValueError("a file of its ledger has no name")
-        return {row[0]: FileRecord(*row) for row in rows}
+            return connection.execute(statement).fetchall()
 
     # -- writing
 
@@ -240,7 +227,7 @@ class SqliteCorpus(CorpusBase):
     def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
         packed = [pack_unit(unit) for unit in units]
         with self._transaction("writing to") as connection:
-            version = next_version(connection)
+            version = raise_meta(connection, "version")
             gone = rows_of(connection, sources) + rows_of_ids(connection, units)
             remove(connection, gone, version)
             _strike(connection, "documents", "source", sources)
@@ -251,7 +238,7 @@ class SqliteCorpus(CorpusBase):
         with self._transaction("deleting from") as connection:
             rows = rows_of(connection, sources)
             if rows:
-                remove(connection, rows, next_version(connection))
+                remove(connection, rows, raise_meta(connection, "version"))
             _strike(connection, "documents", "source", sources)
         return len(rows)
 
@@ -291,23 +278,26 @@ class SqliteCorpus(CorpusBase):
     def stats(self) -> StoreStats:
         """Return what the store holds."""
         with decoding("reading", self.location), self._connection() as connection:
-            numbers = {name: meta(connection, name) for name in ("live", "pending", "version", "next_row")}
+            names = ("live", "pending", "version", "next_row")
+            live, pending, version, rows = (meta(connection, name) for name in names)
             documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
         return self._stats(
             schema_version=SCHEMA_VERSION,
-            units=numbers["live"],
+            units=live,
             documents=int(documents),
             size_bytes=sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*")),
-            search="exact" if numbers["next_row"] < self._exact_below else "approximate",
-            unindexed=numbers["pending"],
-            version=numbers["version"],
+            search="exact" if rows < self._exact_below else "approximate",
+            unindexed=pending,
+            version=version,
             analysis_current=self.identity.analysis == ANALYSIS_VERSION,
         )
 
     def verify(self) -> list[str]:
         """Read everything and return what is damaged, one sentence each; empty when all is sound."""
+        from pagerag.store.verify import sqlite_problems
+
         with self._connection() as connection:
-            return problems_of(connection, self.dimension)
+            return sqlite_problems(connection, self.dimension)
 
     def close(self) -> None:
         """Let go of files and memory; the object is of no use afterwards."""

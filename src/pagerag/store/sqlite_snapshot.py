@@ -52,22 +52,20 @@ class State:
         ):
             parts[block] = np.frombuffer(data, dtype="<u4")
         self.length_blocks: dict[int, NDArray[np.uint32]] = parts
-        self.lengths = _joined([parts[block] for block in sorted(parts)], np.uint32)
+        self.lengths = np.concatenate([np.empty(0, np.uint32), *(parts[block] for block in sorted(parts))])
         terms = np.maximum(self.lengths, 1) - 1.0  # a stored length is one more than the number of terms
-        alive = self.lengths > 0
-        self.all_alive = bool(alive.all())
-        self.alive = alive
-        count = int(np.count_nonzero(alive))
+        self.alive = self.lengths > 0
+        count = int(np.count_nonzero(self.alive))
+        self.all_alive = count == len(self.alive)
         if count != self.live:
             raise ValueError(f"its lengths tell of {count} units and its counter of {self.live}")
-        self.norms = length_norms(terms, float(terms[alive].mean()) if count else 0.0)
+        self.norms = length_norms(terms, float(terms[self.alive].mean()) if count else 0.0)
         self._lock = threading.Lock()
         self._vectors: VectorIndex | None = None
-        self._blocks: dict[int, tuple[NDArray[np.float16], NDArray[np.uint8]]] = {}
-        self._known = -1
-        if usable is not None:
-            # Only what it had read itself: no chain of states is kept alive.
-            self._blocks, self._known = dict(usable._blocks), usable._known
+        # Only what the state before had read itself: no chain of states is kept alive.
+        self._blocks: dict[int, tuple[NDArray[np.float16], NDArray[np.uint8]]]
+        self._blocks = dict(usable._blocks) if usable else {}
+        self._known: int = usable._known if usable else -1
 
     def vectors(self, connection: sqlite3.Connection, dimension: int, exact_below: int) -> VectorIndex:
         """Return the vectors of this version, read when first asked for."""
@@ -84,15 +82,10 @@ class State:
                     )
                 self._known = self.version
                 blocks = [self._blocks[block] for block in sorted(self._blocks)]
-                if sum(len(rows) for rows, _ in blocks) != len(self.lengths):
+                rows, signs = [rows for rows, _ in blocks], [signs for _, signs in blocks]
+                if sum(map(len, rows)) != len(self.lengths):
                     raise ValueError("its vectors are not as many as its units")
-                self._vectors = VectorIndex.build(
-                    dimension,
-                    [rows for rows, _ in blocks],
-                    [signs for _, signs in blocks],
-                    self.alive,
-                    exact_below=exact_below,
-                )
+                self._vectors = VectorIndex.build(dimension, rows, signs, self.alive, exact_below=exact_below)
             return self._vectors
 
 
@@ -224,10 +217,6 @@ class SqliteSnapshot(SnapshotBase):
 
 
 _NO_ROWS, _NO_COUNTS = np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint8)
-
-
-def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
 
 
 def split_postings(data: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:

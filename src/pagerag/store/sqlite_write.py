@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.store.bm25 import MOST
-from pagerag.store.schema import id_number
+from pagerag.store.schema import documents_of, id_number, name_rows
 from pagerag.store.sqlite_snapshot import split_postings
 from pagerag.store.vectors import BLOCK, sign_bits
-from pagerag.text.keys import name_numbers, word_numbers
+from pagerag.text.keys import word_numbers
 from pagerag.text.terms import encoded_text, term_of, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Unit
@@ -40,38 +39,27 @@ def insert(
 ) -> None:
     """Put new units behind those that are there; ``packed`` are their bodies."""
     first = meta(connection, "next_row")
-    counts = Counter(unit.source for unit in units)
+    documents = documents_of(units)
     (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM documents").fetchone()
-    documents = {source: number for number, source in enumerate(counts, last + 1)}
-    heads = {unit.source: unit for unit in reversed(units)}
+    numbers = {source: number for number, source in enumerate(documents, last + 1)}
     connection.executemany(
-        "INSERT INTO documents (number, source, path, digest, units) VALUES (?, ?, ?, ?, ?)",
-        [
-            (number, source, heads[source].path, heads[source].digest, counts[source])
-            for source, number in documents.items()
-        ],
+        "INSERT INTO documents (number, source, digest, path, units) VALUES (?, ?, ?, ?, ?)",
+        [(numbers[source], source, *document) for source, document in documents.items()],
     )
     connection.executemany(
         "INSERT INTO units (row, document, id_number, body) VALUES (?, ?, ?, ?)",
         [
-            (first + place, documents[unit.source], id_number(unit.id), body)
+            (first + place, numbers[unit.source], id_number(unit.id), body)
             for place, (unit, body) in enumerate(zip(units, packed, strict=True))
         ],
     )
-    connection.executemany(
-        "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)",
-        [
-            (number, exactness, unit.position, first + place)
-            for place, unit in enumerate(units)
-            for exactness, number in enumerate(name_numbers(unit.title, unit.names))
-        ],
-    )
+    connection.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)", name_rows(units, first))
     lengths = _insert_postings(connection, units, first)
     vectors = np.stack([np.asarray(unit.vector, dtype=np.float32) for unit in units])
     _append_blocks(connection, first, lengths + 1, vectors, version)
     set_meta(connection, "next_row", first + len(units))
-    set_meta(connection, "live", meta(connection, "live") + len(units))
-    set_meta(connection, "pending", meta(connection, "pending") + len(units))
+    raise_meta(connection, "live", len(units))
+    raise_meta(connection, "pending", len(units))
 
 
 def meta(connection: sqlite3.Connection, key: str) -> int:
@@ -84,11 +72,11 @@ def set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
 
 
-def next_version(connection: sqlite3.Connection) -> int:
-    """Raise the store's version and return it."""
-    version = meta(connection, "version") + 1
-    set_meta(connection, "version", version)
-    return version
+def raise_meta(connection: sqlite3.Connection, key: str, by: int = 1) -> int:
+    """Add to a counter of the store; return what it is then."""
+    value = meta(connection, key) + by
+    set_meta(connection, key, value)
+    return value
 
 
 def rows_of(connection: sqlite3.Connection, sources: Sequence[str]) -> list[int]:
@@ -113,7 +101,7 @@ def remove(connection: sqlite3.Connection, rows: Sequence[int], version: int) ->
         connection.execute(
             "UPDATE lengths SET data = ?, version = ? WHERE block = ?", (lengths.tobytes(), version, block)
         )
-    set_meta(connection, "live", meta(connection, "live") - len(gone))
+    raise_meta(connection, "live", -len(gone))
 
 
 class _TermNumbers(dict[str, int]):
@@ -186,13 +174,10 @@ def _append_blocks(
         some = slice(done, done + BLOCK - offset)
         old = (b"", b"", b"")
         if offset:
-            lengths_before = connection.execute(
-                "SELECT data FROM lengths WHERE block = ?", (block,)
+            old = connection.execute(
+                "SELECT l.data, v.data, v.signs FROM lengths l JOIN vectors v USING (block) WHERE block = ?",
+                (block,),
             ).fetchone()
-            vectors_before = connection.execute(
-                "SELECT data, signs FROM vectors WHERE block = ?", (block,)
-            ).fetchone()
-            old = (lengths_before[0], *vectors_before)
         data = old[1] + vectors[some].astype("<f2").tobytes()
         signs = old[2] + sign_bits(vectors[some]).tobytes()
         connection.execute(
@@ -212,35 +197,29 @@ def join_segments(connection: sqlite3.Connection, new_rows: NDArray[np.int64] | 
     ``new_rows`` gives each row's new number, or -1 where its unit is gone; None where numbers stay. Then what
     dead rows left stays as well: readers pass over it.
     """
+    find = "SELECT data FROM postings WHERE term = ?"
     if new_rows is not None:
         for (term,) in connection.execute("SELECT term FROM postings").fetchall():
-            (data,) = connection.execute("SELECT data FROM postings WHERE term = ?", (term,)).fetchone()
-            _write_postings(connection, term, _packed(_renumbered([split_postings(data)], new_rows)))
+            (data,) = connection.execute(find, (term,)).fetchone()
+            _write_postings(connection, term, _renumbered([data], new_rows))
     first = connection.execute("SELECT 1 FROM postings LIMIT 1").fetchone() is None
     # ``fresh`` is not written meanwhile, so that one cursor can walk it.
     fresh = connection.execute("SELECT term, data FROM fresh ORDER BY term, segment")
     for term, segments in groupby(fresh, key=itemgetter(0)):
         parts = [data for _, data in segments]
         if new_rows is not None:
-            parts = [_packed(_renumbered([split_postings(data) for data in parts], new_rows))]
-        find = "SELECT data FROM postings WHERE term = ?"
+            parts = [_renumbered(parts, new_rows)]
         old = None if first else connection.execute(find, (term,)).fetchone()
         _write_postings(connection, term, _joined(parts if old is None else [old[0], *parts]))
     connection.execute("DELETE FROM fresh")
 
 
-def _renumbered(
-    parts: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint8]]], new_rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    rows = new_rows[np.concatenate([rows for rows, _ in parts])]
-    counts = np.concatenate([counts for _, counts in parts])
-    return rows[rows >= 0], counts[rows >= 0]
-
-
-def _packed(postings: tuple[NDArray[np.int64], NDArray[np.uint8]]) -> bytes:
-    """Return what ``split_postings`` splits."""
-    rows, counts = postings
-    return rows.astype("<u4").tobytes() + counts.tobytes()
+def _renumbered(parts: Sequence[bytes], new_rows: NDArray[np.int64]) -> bytes:
+    """Return one segment for these, with the new numbers of the rows that are left."""
+    pieces = [split_postings(part) for part in parts]
+    rows = new_rows[np.concatenate([rows for rows, _ in pieces])]
+    counts = np.concatenate([counts for _, counts in pieces])
+    return bytes(rows[rows >= 0].astype("<u4").tobytes() + counts[rows >= 0].tobytes())
 
 
 def _joined(parts: Sequence[bytes]) -> bytes:
@@ -261,21 +240,16 @@ def _write_postings(connection: sqlite3.Connection, term: int, data: bytes) -> N
 
 def renumber(connection: sqlite3.Connection, dimension: int) -> None:
     """Give all rows new numbers, without gaps, so that dead rows take no space."""
-    version = next_version(connection)
-    set_meta(connection, "epoch", meta(connection, "epoch") + 1)
-    lengths, vectors = [], []
-    for (data,) in connection.execute("SELECT data FROM lengths ORDER BY block"):
-        lengths.append(np.frombuffer(data, dtype="<u4"))
-    for (data,) in connection.execute("SELECT data FROM vectors ORDER BY block"):
-        vectors.append(np.frombuffer(data, dtype="<f2").reshape(-1, dimension))
-    every = np.concatenate(lengths)
+    version = raise_meta(connection, "version")
+    raise_meta(connection, "epoch")
+    every, vectors = _every(connection, "lengths", "<u4"), _every(connection, "vectors", "<f2")
     alive = every > 0
     new_rows = np.where(alive, np.cumsum(alive) - 1, -1)
-    kept = np.concatenate([rows[here] for rows, here in zip(vectors, _split(alive, vectors), strict=True)])
-    old = np.flatnonzero(alive).tolist()
-    pairs = [(int(new_rows[row]), row) for row in old]
+    kept = vectors.reshape(-1, dimension)[alive]
     # In ascending order every new number is free by the time it is given.
-    connection.executemany("UPDATE units SET row = ? WHERE row = ?", pairs)
+    connection.executemany(
+        "UPDATE units SET row = ? WHERE row = ?", enumerate(np.flatnonzero(alive).tolist())
+    )
     names = connection.execute("SELECT number, exactness, position, row FROM names").fetchall()
     connection.execute("DELETE FROM names")
     connection.executemany(
@@ -286,9 +260,9 @@ def renumber(connection: sqlite3.Connection, dimension: int) -> None:
     connection.execute("DELETE FROM lengths")
     connection.execute("DELETE FROM vectors")
     _append_blocks(connection, 0, every[alive], kept.astype(np.float32), version)
-    set_meta(connection, "next_row", len(old))
+    set_meta(connection, "next_row", len(kept))
 
 
-def _split(values: NDArray[np.bool_], like: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]]:
-    """Return ``values`` in pieces as long as those of ``like``."""
-    return np.split(values, np.cumsum([len(piece) for piece in like])[:-1])
+def _every(connection: sqlite3.Connection, table: str, kind: str) -> NDArray[Any]:
+    blocks = connection.execute(f"SELECT data FROM {table} ORDER BY block")  # noqa: S608
+    return np.concatenate([np.frombuffer(data, dtype=kind) for (data,) in blocks])
