@@ -114,21 +114,17 @@ class Cluster:
         if not self._address:
             return
         affinity = need("ray.util.scheduling_strategies", "ray", "ray").NodeAffinitySchedulingStrategy
-        about = self._remote(_about)
-        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        found = {
-            node["NodeManagerAddress"]: about.options(
-                scheduling_strategy=affinity(node_id=node["NodeID"], soft=False)
-            ).remote()
-            for node in nodes
-        }
-        here = _about()
+        about, here, found = self._remote(_about), _about(), {}
+        for node in self._ray.nodes():
+            if node["Alive"] and node["Resources"].get("CPU"):
+                there = affinity(node_id=node["NodeID"], soft=False)
+                found[node["NodeManagerAddress"]] = about.options(scheduling_strategy=there).remote()
         for name, reference in found.items():
-            there = self.result(reference.future())
-            if there != here:
+            told = self.result(reference.future())
+            if told != here:
                 raise InputError(
-                    f"node {name} of the Ray cluster has {_told(there)}, and this machine {_told(here)}; "
-                    "install the same versions everywhere"
+                    f"node {name} of the Ray cluster has {told}, and this machine {here}; install the same "
+                    "versions everywhere"
                 )
 
     def submit(self, function: Callable[..., Result], /, *arguments: Any) -> Future[Result]:
@@ -175,9 +171,10 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return function(*arguments)
 
 
-def _about() -> tuple[str, int, str]:
+def _about() -> str:
     """Return what must be the same on every machine for results to be the same."""
-    return version("pagerag"), ANALYSIS_VERSION, ".".join(platform.python_version_tuple()[:2])
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"pagerag {version('pagerag')} (analysis {ANALYSIS_VERSION}, Python {python})"
 
 
 def _reach(address: str) -> None:
@@ -188,10 +185,6 @@ def _reach(address: str) -> None:
     if not parts.hostname or not parts.port:
         raise ValueError("an address is HOST:PORT")
     socket.create_connection((parts.hostname, parts.port), timeout=_REACH_SECONDS).close()
-
-
-def _told(about: tuple[str, int, str]) -> str:
-    return f"pagerag {about[0]} (analysis {about[1]}, Python {about[2]})"
 
 
 def _short(problem: Exception) -> str:

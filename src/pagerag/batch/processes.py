@@ -43,13 +43,9 @@ class Processes:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def start(self) -> None:
-        """Begin to start the processes; does not wait for them."""
-        self._started()
-
     def submit(self, function: Callable[..., Result], /, *arguments: Any) -> Future[Result]:
         """Have a module's function called with these arguments."""
-        return self._started().submit(function, *arguments)
+        return self.start().submit(function, *arguments)
 
     def result(self, future: Future[Result]) -> Result:
         """Return what the function returned, or raise what it raised; waits."""
@@ -61,22 +57,22 @@ class Processes:
                 "command again, with fewer --workers if memory is short"
             ) from problem
 
-    def _started(self) -> ProcessPoolExecutor:
+    def start(self) -> ProcessPoolExecutor:
+        """Begin to start the processes; does not wait for them."""
         if self._pool is not None:
             return self._pool
-        before = {name: os.environ.get(name) for name in _THREADS}
+        before = {name: os.environ[name] for name in _THREADS if name in os.environ}
         os.environ.update(dict.fromkeys(_THREADS, "1"))
         try:
-            pool = ProcessPoolExecutor(self.count, mp_context=get_context("spawn"), initializer=_begin)
-            # Processes start with the first tasks; give them one each while the environment is set.
+            pool = ProcessPoolExecutor(self.count, get_context("spawn"), initializer=_begin)
+            # Processes start with the first tasks; give them one each, long enough that every process of the
+            # pool is started, while the environment is set.
             for _ in range(self.count):
-                pool.submit(_ready)
+                pool.submit(time.sleep, 0.02)
         finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+            for name in _THREADS:
+                del os.environ[name]
+            os.environ.update(before)
         self._pool = pool
         return pool
 
@@ -90,10 +86,6 @@ def _leave_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _ready() -> None:
-    time.sleep(0.02)  # long enough that every process of the pool is started
 
 
 def cores() -> int:

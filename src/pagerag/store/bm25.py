@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
-from pagerag.store.ranking import best
+from pagerag.store.ranking import best_hits
 from pagerag.text.terms import terms
 from pagerag.units import Hit
 
@@ -102,8 +102,7 @@ def rank_lists(lists: Sequence[PostingList], norms: NDArray[np.float64], k: int)
         held = _still(total, held, left, k)
     if held is None:
         held = np.sort(np.concatenate(seen))
-    scores = total[held].astype(np.float32)
-    return [Hit(int(held[place]), float(scores[place])) for place in best(scores, k)]
+    return best_hits(total[held].astype(np.float32), k, held)
 
 
 def _settled(
@@ -172,5 +171,4 @@ class BM25:
 
     def rank(self, query: str, k: int) -> list[Hit]:
         """Return the places of the ``k`` best texts that share a term with the query, and their scores."""
-        scores = self.scores(query)
-        return [Hit(int(place), float(scores[place])) for place in best(scores, k) if scores[place] > 0]
+        return [hit for hit in best_hits(self.scores(query), k) if hit.score > 0]

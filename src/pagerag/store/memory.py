@@ -16,7 +16,7 @@ from pagerag.errors import CandidateError, StoreError
 from pagerag.protocols import Encoder
 from pagerag.store.base import CorpusBase, SnapshotBase, check_points
 from pagerag.store.bm25 import BM25
-from pagerag.store.ranking import best
+from pagerag.store.ranking import best_hits
 from pagerag.text.keys import name_numbers
 from pagerag.text.names import opening_name
 from pagerag.text.terms import encoded_text
@@ -43,8 +43,7 @@ class MemoryCorpus(CorpusBase):
     def __init__(self, candidates: Sequence[Candidate] = (), encoder: Encoder | None = None) -> None:
         super().__init__(encoder)
         self.location = "memory"
-        self.encoder_name = encoder.name if encoder is not None else ""
-        self.dimension = encoder.dimension if encoder is not None else 0
+        self.encoder_name, self.dimension = ("", 0) if encoder is None else (encoder.name, encoder.dimension)
         self._lock = threading.Lock()
         self._writer = threading.Lock()
         self._files: dict[str, FileRecord] = {}
@@ -56,15 +55,14 @@ class MemoryCorpus(CorpusBase):
                 candidates = [replace(one, vector=row) for one, row in zip(candidates, rows, strict=True)]
         for place, candidate in enumerate(candidates):
             if candidate.id in self._held:
-                raise CandidateError(
-                    f"two units have the id {candidate.id!r} (the second is number {place})",
-                    item=candidate.id,
-                )
+                twice = f"two units have the id {candidate.id!r} (the second is number {place})"
+                raise CandidateError(twice, item=candidate.id)
             self._held[candidate.id] = _Held(candidate, _unit_of(candidate))
         self._state: _State | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.encoder, list(self._held.values()), self._files, self._version)
+        kept = {"_held": self._held, "_files": self._files, "_version": self._version}
+        return MemoryCorpus, ((), self.encoder), kept
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -182,15 +180,13 @@ class _State(SnapshotBase):
         return len(self._held)
 
     def rank_text(self, text: str, k: int) -> list[Hit]:
-        """Rank units by BM25."""
         with self._lock:
             if self._lexical is None:
                 self._lexical = BM25(encoded_text(h.candidate.title, h.candidate.text) for h in self._held)
         return self._lexical.rank(text, k)
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
-        """Rank units by cosine with each row; nothing where the corpus has no encoder."""
-        if not self._dimension:
+        if not self._dimension:  # a corpus without an encoder
             return [[] for _ in vectors]
         points = check_points(vectors, self._dimension, self._encoder)
         with self._lock:
@@ -199,14 +195,9 @@ class _State(SnapshotBase):
                 self._vectors = (
                     np.stack(rows).astype(np.float32) if rows else np.empty((0, self._dimension), np.float32)
                 )
-        ranked = []
-        for point in points:
-            scores = products(self._vectors, point)
-            ranked.append([Hit(int(place), float(scores[place])) for place in best(scores, k)])
-        return ranked
+        return [best_hits(products(self._vectors, point), k) for point in points]
 
     def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, Sequence[int]]:
-        """Return the rows of at most ``k`` units for each number that is one of a unit's names."""
         with self._lock:
             if self._names is None:
                 self._names = self._read_names()
@@ -226,15 +217,12 @@ class _State(SnapshotBase):
         return names
 
     def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
-        """Return the stored units of those of these ids that are there."""
         return {name: self._named[name].unit for name in ids if name in self._named}
 
     def every_unit(self) -> Iterator[Unit]:
-        """Yield all units, in the order of writing."""
         return (held.unit for held in self._held)
 
     def units(self, rows: Sequence[int]) -> list[Candidate]:
-        """Return the units of these rows, without a score."""
         return [replace(self._held[row].candidate, score=None) for row in rows]
 
 
@@ -266,12 +254,3 @@ def _unit_of(candidate: Candidate) -> Unit:
         position=candidate.position or 0,
         vector=None if candidate.vector is None else np.asarray(candidate.vector, dtype=np.float32),
     )
-
-
-def _restored(
-    encoder: Encoder | None, held: list[_Held], files: dict[str, FileRecord], version: int
-) -> MemoryCorpus:
-    corpus = MemoryCorpus((), encoder)
-    corpus._held = {one.candidate.id: one for one in held}
-    corpus._files, corpus._version = dict(files), version
-    return corpus

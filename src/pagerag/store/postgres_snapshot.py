@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,11 +23,22 @@ T = TypeVar("T")
 
 _UNITS = (
     "SELECT u.unit, u.body, d.source, d.path, d.digest, halfvec_send(v.vector) FROM units u "
-    "JOIN documents d ON d.number = u.document JOIN vectors v ON v.unit = u.unit "
+    "JOIN documents d ON d.number = u.document JOIN vectors v ON v.unit = u.unit WHERE "
+)
+_WORDS = (
+    "SELECT 0, unit, score FROM rank_text(%s::int8[], %s::int4[], %s, %s::float8, %s::float8, %s::int8[])"
+)
+_NEAR = (
+    "SELECT q.place::int4, n.unit, n.score FROM unnest(%s::text[]::halfvec[]) WITH ORDINALITY AS q(v, place) "
+    "CROSS JOIN LATERAL (SELECT unit, (-(vector <#> q.v))::float4 AS score FROM vectors "
+    "ORDER BY vector <#> q.v"
+)
+_NAMES = (
+    "SELECT q.place::int4, n.exactness, n.position, n.unit FROM unnest(%s::int8[]) WITH ORDINALITY AS "
+    "q(number, place) CROSS JOIN LATERAL (SELECT exactness, position, unit FROM names m "
+    "WHERE m.number = q.number ORDER BY exactness, position, unit"
 )
 _AT_ONCE = 500
-
-TextHits = list[tuple[int, float]]
 
 
 def at_once(executor: Executor | None, work: Callable[[int, S], T], subjects: Sequence[S]) -> list[T]:
@@ -70,8 +80,13 @@ class PostgresSnapshot:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement in every database."""
-        parts = self._each(lambda _, state: state.run(lambda c: c.execute(statement).fetchall()))
-        return [row for part in parts for row in part]
+        return [row for part in self._asked(statement, None, binary=False) for row in part]
+
+    def _asked(self, query: str, values: Sequence[Any] | None, *, binary: bool = True) -> list[list[Any]]:
+        """Return the rows of a query, database by database."""
+        return self._each(
+            lambda _, state: state.run(lambda c: c.execute(query, values, binary=binary).fetchall())
+        )
 
     # -- rankings
 
@@ -96,48 +111,33 @@ class PostgresSnapshot:
         if k <= 0 or not self._live or not (terms or written):
             return [], [[] for _ in points]
         wide = self._statistics(list(terms)) if len(self._states) > 1 and terms else (None, None, None)
-        asked = (list(terms), list(terms.values()), k, *wide)
-        near = (
-            "SELECT q.place::int4, n.unit, n.score FROM unnest(%s::text[]::halfvec[]) "  # noqa: S608
-            "WITH ORDINALITY AS q(v, place) CROSS JOIN LATERAL (SELECT unit, (-(vector <#> q.v))::float4 AS "
-            f"score FROM vectors ORDER BY vector <#> q.v LIMIT {int(k)}) n"
-        )
+        asked: list[tuple[str, Sequence[Any]]] = []
+        if terms:
+            asked.append((_WORDS, (list(terms), list(terms.values()), k, *wide)))
+        if written:
+            asked.append((f"{_NEAR} LIMIT {int(k)}) n", (written,)))
 
-        def read(connection: Any) -> tuple[list[Any], list[Any]]:
+        def read(connection: Any) -> list[Any]:
             # A pipeline: the statements go out together, and their results come back together.
             with connection.pipeline():
-                words = points = None
-                if terms:
-                    words = connection.execute(
-                        "SELECT unit, score FROM rank_text(%s::int8[], %s::int4[], %s, %s::float8, "
-                        "%s::float8, %s::int8[])",
-                        asked,
-                        binary=True,
-                    )
-                if written:
-                    points = connection.execute(near, (written,), binary=True)
-                return words.fetchall() if words else [], points.fetchall() if points else []
+                sent = [connection.execute(*one, binary=True) for one in asked]
+                return [row for cursor in sent for row in cursor.fetchall()]
 
-        found = self._each(lambda _, state: state.run(read))
-        shards = len(self._states)
-        lexical = [
-            (unit * shards + place, score) for place, (hits, _) in enumerate(found) for unit, score in hits
-        ]
-        dense: list[TextHits] = [[] for _ in points]
-        for place, (_, hits) in enumerate(found):
-            for point, unit, score in hits:
-                dense[point - 1].append((unit * shards + place, score))
-        return _best(lexical, k), [_best(hits, k) for hits in dense]
+        # The ranking of the words, and behind it that of each point.
+        ranked: list[list[tuple[int, float]]] = [[] for _ in range(1 + len(points))]
+        for shard, rows in enumerate(self._each(lambda _, state: state.run(read))):
+            for place, unit, score in rows:
+                ranked[place].append((unit * len(self._states) + shard, score))
+        words, *near = (_best(hits, k) for hits in ranked)
+        return words, near
 
     def _statistics(self, terms: list[int]) -> tuple[float, float, list[int]]:
         """Return how many units there are in all, their mean length, and how many hold each term."""
         new = [term for term in terms if term not in self._frequencies]
         if new:
-            query = "SELECT document_frequencies(%s::int8[])"
-            parts = self._each(
-                lambda _, state: state.run(lambda c: c.execute(query, (new,), binary=True).fetchone()[0])
-            )
-            self._frequencies |= {term: sum(counts) for term, *counts in zip(new, *parts, strict=True)}
+            parts = self._asked("SELECT document_frequencies(%s::int8[])", (new,))
+            found = zip(new, *(rows[0][0] for rows in parts), strict=True)
+            self._frequencies |= {term: sum(counts) for term, *counts in found}
         mean = self._length / max(self._live, 1)
         return float(self._live), mean, [self._frequencies[term] for term in terms]
 
@@ -145,21 +145,11 @@ class PostgresSnapshot:
         """Return the rows of at most ``k`` units for each number that is one of a unit's names."""
         if k <= 0 or not len(numbers):
             return {}
-        query = (
-            "SELECT q.place::int4, n.exactness, n.position, n.unit FROM unnest(%s::int8[]) "  # noqa: S608
-            "WITH ORDINALITY AS q(number, place) CROSS JOIN LATERAL (SELECT exactness, position, unit FROM "
-            "names m WHERE m.number = q.number ORDER BY exactness, position, unit "
-            f"LIMIT {int(k)}) n"
-        )
-        asked = (numbers.tolist(),)
-        found = self._each(
-            lambda _, state: state.run(lambda c: c.execute(query, asked, binary=True).fetchall())
-        )
-        shards = len(self._states)
         ranked: dict[int, list[tuple[int, int, int]]] = {}
-        for shard, rows in enumerate(found):
+        for shard, rows in enumerate(self._asked(f"{_NAMES} LIMIT {int(k)}) n", (numbers.tolist(),))):
             for place, exactness, position, unit in rows:
-                ranked.setdefault(place - 1, []).append((exactness, position, unit * shards + shard))
+                row = unit * len(self._states) + shard
+                ranked.setdefault(place - 1, []).append((exactness, position, row))
         return {place: [row for _, _, row in sorted(ranked[place])[:k]] for place in sorted(ranked)}
 
     # -- units
@@ -174,18 +164,15 @@ class PostgresSnapshot:
         return [parts[row % shards][row // shards].candidate() for row in rows]
 
     def _read(self, state: Lent, numbers: Sequence[int]) -> dict[int, Unit]:
-        def fetch(missing: list[int]) -> dict[int, Unit]:
-            return state.run(lambda c: _units_where(c, "WHERE u.unit = ANY (%s)", (missing,)))
-
         with state.database.told("reading"):
-            return self._kept.read(int(state.row[3]), numbers, fetch)
+            return self._kept.read(
+                int(state.row[3]), numbers, lambda missing: _units_where(state, "u.unit = ANY (%s)", missing)
+            )
 
     def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return the stored units of those of these ids that are there."""
         wanted, numbers = set(ids), [id_number(name) for name in ids]
-        parts = self._each(
-            lambda _, state: state.run(lambda c: _units_where(c, "WHERE u.id_number = ANY (%s)", (numbers,)))
-        )
+        parts = self._each(lambda _, state: _units_where(state, "u.id_number = ANY (%s)", numbers))
         return {unit.id: unit for part in parts for unit in part.values() if unit.id in wanted}
 
     def every_unit(self) -> Iterator[Unit]:
@@ -193,31 +180,27 @@ class PostgresSnapshot:
         for state in self._states:
             last = -1
             while True:
-                found = state.run(partial(_units_after, last))
+                found = _units_where(state, f"u.unit > %s ORDER BY u.unit LIMIT {_AT_ONCE}", last)
                 yield from found.values()
                 if len(found) < _AT_ONCE:
                     break
                 last = max(found)
 
 
-def _units_after(last: int, connection: Any) -> dict[int, Unit]:
-    return _units_where(connection, "WHERE u.unit > %s ORDER BY u.unit LIMIT %s", (last, _AT_ONCE))
-
-
-def _units_where(connection: Any, condition: str, values: tuple[Any, ...]) -> dict[int, Unit]:
+def _units_where(state: Lent, condition: str, value: Any) -> dict[int, Unit]:
     units: dict[int, Unit] = {}
-    for number, body, source, path, digest, vector in connection.execute(
-        _UNITS + condition, values, binary=True
-    ):
-        try:
-            unit = unpack_unit(bytes(body), unescaped(source), unescaped(path), unescaped(digest))
-            units[number] = replace(unit, vector=from_half(vector))
-        except ValueError as broken:
-            raise ValueError(f"unit {number} of {source} cannot be read ({broken})") from broken
+    with state.database.told("reading"):
+        rows = state.run(lambda c: c.execute(_UNITS + condition, (value,), binary=True).fetchall())
+        for number, body, source, path, digest, vector in rows:
+            try:
+                unit = unpack_unit(bytes(body), unescaped(source), unescaped(path), unescaped(digest))
+                units[number] = replace(unit, vector=from_half(vector))
+            except ValueError as broken:
+                raise ValueError(f"unit {number} of {source} cannot be read ({broken})") from broken
     return units
 
 
-def _best(hits: TextHits, k: int) -> list[Hit]:
+def _best(hits: list[tuple[int, float]], k: int) -> list[Hit]:
     """Return the ``k`` best of what the databases found, equal ones in order of row."""
     return [Hit(row, score) for row, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]]
 

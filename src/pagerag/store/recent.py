@@ -37,7 +37,6 @@ class UnitCache:
 
 
 def _size(unit: Unit) -> int:
-    """Return about how many bytes a unit takes."""
     vector = 0 if unit.vector is None else unit.vector.nbytes
     return _ENTRY + 2 * len(unit.text) + len(unit.analysis or b"") + vector
 
@@ -63,8 +62,8 @@ class AnalysisCache:
                 (name, entry, 2 * len(entry[0]) + _ENTRY + _DECODED * len(units[name].analysis or b""))
                 for name, entry in fresh.items()
             )
-        entries = [known.get(owner, ("", None)) for owner in owners]
-        return [_of(*given) for given in zip(candidates, owners, entries, strict=True)]
+        pairs = zip(candidates, owners, strict=True)
+        return [_of(candidate, owner, *known.get(owner, ("", None))) for candidate, owner in pairs]
 
 
 def _decoded(stored: bytes | None) -> Analysis | None:
@@ -76,16 +75,10 @@ def _decoded(stored: bytes | None) -> Analysis | None:
         return None
 
 
-def _of(candidate: Candidate, owner: str, entry: tuple[str, Analysis | None]) -> Analysis | None:
+def _of(candidate: Candidate, owner: str, text: str, analysis: Analysis | None) -> Analysis | None:
     """Return the analysis of a passage, or of one of its sentences, if it fits the candidate's text."""
-    text, analysis = entry
-    if analysis is not None and candidate.id != owner:
-        return _sentence(analysis, text, candidate)
-    return analysis if text == candidate.text else None
-
-
-def _sentence(analysis: Analysis, text: str, candidate: Candidate) -> Analysis | None:
-    """Return the part of a passage's analysis that belongs to one of its sentences."""
+    if analysis is None or candidate.id == owner:
+        return analysis if text == candidate.text else None
     _, _, number = candidate.id.rpartition(SENTENCE_MARK)
     row = int(number) if number.isdigit() else -1
     if not 0 <= row < len(analysis):

@@ -12,8 +12,10 @@ A new file for each write would upload the whole corpus for one passage; so it i
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import shutil
+import sqlite3
 import threading
 import time
 import uuid
@@ -22,18 +24,20 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pagerag._files import locked, sha256_file
 from pagerag._user import cache_folder
 from pagerag.errors import StoreError
 from pagerag.protocols import Encoder
-from pagerag.store.base import CorpusBase
-from pagerag.store.s3_bucket import Bucket, Lost, Missing
+from pagerag.store.base import SqlCorpus
+from pagerag.store.problems import damaged, explained, no_store
+from pagerag.store.s3_bucket import Bucket, Lost, Missing, Unchanged
 from pagerag.store.s3_manifest import MANIFEST, Entry, Manifest, Write
-from pagerag.store.s3_replica import Replica
-from pagerag.store.sqlite import FILE_NAME
+from pagerag.store.schema import Identity
+from pagerag.store.sqlite import FILE_NAME, SqliteCorpus, create_file
 from pagerag.store.sqlite_snapshot import SqliteSnapshot
-from pagerag.units import FileRecord, StoredDocument, StoreStats, Unit
+from pagerag.units import FileRecord, StoreStats, Unit
 
 FRESH_SECONDS = 1.0
 """A reader asks for a newer manifest when it has not for so long: a question costs at most one request."""
@@ -46,14 +50,68 @@ _ORPHANED = timedelta(days=1)  # objects that no manifest names, by the server's
 
 def exists(location: str) -> bool:
     """Return whether there is a store at the address."""
-    with closing(Bucket(location)) as bucket:
+    with closing(Bucket(location)) as bucket, suppress(Missing):
+        bucket.get(MANIFEST)
+        return True
+    return False
+
+
+class Replica(SqliteCorpus):
+    """The embedded store that follows the log: how far it has come is part of each of its commits."""
+
+    def __init__(self, folder: Path, manifest: Manifest, location: str) -> None:
+        with explained("opening", location):
+            create_file(folder, Identity(manifest.encoder, manifest.dimension))
+        super().__init__(folder)  # without an encoder: it never encodes
+        self.location = location
+        self.generation = manifest.generation
+        self.at = (manifest.generation, -1)
+        self._mark: int | None = None
+
+    @contextmanager
+    def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
+        with super()._transaction(doing) as connection:
+            yield connection
+            if self._mark is not None:
+                mark = json.dumps([self.generation, self._mark])
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('replica', ?)", (mark,))
+
+    def applied(self) -> int:
+        """Return how many writes of the log are in it."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'replica'").fetchone()
+        generation, count = json.loads(row[0]) if row else ("", 0)
+        # A base carries the mark of the replica that it was copied from.
+        return int(count) if generation == self.generation else 0
+
+    def apply(self, write: Write, number: int) -> None:
+        """Do the ``number``-th write of the log.
+
+        Each write has one part only, so that it is one commit together with its number.
+        """
+        self._mark = number
         try:
-            return bucket.get(MANIFEST) is not None
-        except Missing:
-            return False
+            self.upsert(write.units, sources=write.sources)
+            self.delete(write.deleted)
+            self.acknowledge(write.records)
+            self.forget(write.forgotten)
+        finally:
+            self._mark = None
+
+    def count_units(self, sources: Sequence[str]) -> int:
+        """Return how many units these sources have."""
+        query = "SELECT units FROM documents WHERE source = ?"
+        with self._connection() as connection:
+            rows = [connection.execute(query, (source,)).fetchone() for source in sources]
+        return sum(row[0] for row in rows if row is not None)
+
+    def copy(self, file: Path) -> None:
+        """Write a copy of one state to a new file."""
+        with self._connection() as connection:
+            connection.execute("VACUUM INTO ?", (str(file),))
 
 
-class S3Corpus(CorpusBase):
+class S3Corpus(SqlCorpus):
     """The contract ``pagerag.protocols.Corpus`` over an object store. ``writing`` lets several writers in.
 
     ``cache`` is the folder for the replica; processes of one machine share it. Do not use one object on both
@@ -89,15 +147,11 @@ class S3Corpus(CorpusBase):
                 stored = self._bucket.get(MANIFEST)
             except Missing:
                 if not create or self.encoder is None:
-                    raise StoreError(
-                        f"there is no store at {self.location}; make one with: pagerag index PATH --store "
-                        f"{self.location}"
-                    ) from None
+                    raise no_store(self.location) from None
                 new = Manifest(uuid.uuid4().hex, self.encoder.name, self.encoder.dimension)
                 with suppress(Lost):  # somebody else made it at the same moment
                     self._bucket.swap(MANIFEST, new.to_bytes(), None)
             else:
-                assert stored is not None  # noqa: S101 - no tag was given
                 self._tag = stored.tag
                 return Manifest.read(stored.body, self.location)
 
@@ -108,39 +162,34 @@ class S3Corpus(CorpusBase):
         with self._lock:
             if self._closed:
                 raise StoreError(f"the store {self.location} was closed")
-            if now or self._replica is None or time.monotonic() - self._looked >= self._fresh:
-                for tries_left in reversed(range(5)):
-                    self._look()
-                    try:
-                        self._follow()
-                        break
-                    except Missing:
-                        # Two new bases were made since the manifest was read, and the old objects removed.
-                        if not tries_left:
-                            raise StoreError(
-                                f"the store {self.location} lacks objects that its manifest names; index the "
-                                "documents again under another prefix"
-                            ) from None
-                        self._tag = None
-            assert self._replica is not None  # noqa: S101 - ``_follow`` makes one
-            return self._replica
+            fresh = not now and time.monotonic() - self._looked < self._fresh
+            if fresh and self._replica is not None:
+                return self._replica
+            for _ in range(5):
+                self._look()
+                with suppress(Missing):
+                    return self._follow()
+                # Two new bases were made since the manifest was read, and the old objects removed.
+                self._tag = None
+            raise damaged(self.location, "objects that its manifest names are not there")
 
     def _look(self) -> None:
         """Read the manifest if it is another one than the last time."""
         started = time.monotonic()
         try:
             stored = self._bucket.get(MANIFEST, unless=self._tag)
+            self._manifest, self._tag = Manifest.read(stored.body, self.location), stored.tag
         except Missing:
             raise StoreError(f"the store {self.location} was removed") from None
-        if stored is not None:
-            self._manifest, self._tag = Manifest.read(stored.body, self.location), stored.tag
+        except Unchanged:
+            pass
         self._looked = started
 
-    def _follow(self) -> None:
+    def _follow(self) -> Replica:
         """Bring the replica to the manifest; other processes of this machine wait meanwhile."""
         manifest, replica = self._manifest, self._replica
-        if replica is not None and replica.at == (manifest.generation, len(manifest.log)):
-            return
+        if replica is not None and replica.at == manifest.at:
+            return replica
         with locked(self._cache / _LOCK):
             if replica is None or replica.generation != manifest.generation:
                 if replica is not None:
@@ -150,21 +199,21 @@ class S3Corpus(CorpusBase):
             done = replica.applied()
             for number, entry in enumerate(manifest.log[done:], start=done + 1):
                 replica.apply(self._write(entry), number)
-            replica.at = manifest.generation, len(manifest.log)
+            replica.at = manifest.at
+        return replica
 
     def _fetched(self, manifest: Manifest) -> Replica:
-        folder = self._cache / manifest.generation
-        if manifest.base is None or (folder / FILE_NAME).is_file():
-            return Replica(folder, manifest, self.location)
-        folder.mkdir(exist_ok=True)
-        part = folder / f"{uuid.uuid4().hex}.part"
-        try:
-            self._bucket.download(manifest.base.key, str(part))
-            if sha256_file(part) != manifest.base.sha256:
-                raise self._damaged(manifest.base)
-            part.replace(folder / FILE_NAME)
-        finally:
-            part.unlink(missing_ok=True)
+        folder, base = self._cache / manifest.generation, manifest.base
+        if base is not None and not (folder / FILE_NAME).is_file():
+            folder.mkdir(exist_ok=True)
+            part = folder / f"{uuid.uuid4().hex}.part"
+            try:
+                self._bucket.download(base.key, str(part))
+                if sha256_file(part) != base.sha256:
+                    raise self._damaged(base)
+                part.replace(folder / FILE_NAME)
+            finally:
+                part.unlink(missing_ok=True)
         return Replica(folder, manifest, self.location)
 
     def _tidy(self, generation: str) -> None:
@@ -174,8 +223,7 @@ class S3Corpus(CorpusBase):
                 shutil.rmtree(old, ignore_errors=True)
 
     def _write(self, entry: Entry) -> Write:
-        stored = self._bucket.get(entry.key)
-        body = b"" if stored is None else stored.body
+        body = self._bucket.get(entry.key).body
         if hashlib.sha256(body).hexdigest() != entry.sha256:
             raise self._damaged(entry)
         try:
@@ -184,10 +232,7 @@ class S3Corpus(CorpusBase):
             raise self._damaged(entry) from broken
 
     def _damaged(self, entry: Entry) -> StoreError:
-        return StoreError(
-            f"the store {self.location} is damaged: the object {entry.key} is not what was written; index "
-            "the documents again under another prefix"
-        )
+        return damaged(self.location, f"the object {entry.key} is not what was written")
 
     # -- reading
 
@@ -199,15 +244,9 @@ class S3Corpus(CorpusBase):
                 now = stack.enter_context(self._latest().snapshot())
             yield now
 
-    def documents(self) -> dict[str, StoredDocument]:
-        """Return the documents that are stored, by source."""
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._latest().documents()
-
-    def ledger(self) -> dict[str, FileRecord]:
-        """Return the files that were taken in completely, by path, in order."""
-        with self._lock:
-            return self._latest().ledger()
+            return self._latest()._rows(statement)
 
     def pending(self) -> int:
         """Return how many units ``optimize`` has not seen yet; searches find them all the same."""
@@ -218,7 +257,7 @@ class S3Corpus(CorpusBase):
         """Return what the store holds; its size is that of its objects."""
         with self._lock:
             found = self._latest(now=True).stats()
-        size = sum(entry.size for entry in (*self._manifest.log, *filter(None, (self._manifest.base,))))
+            size = sum(entry.size for entry in self._manifest.entries)
         return replace(found, location=self.location, size_bytes=size)
 
     def verify(self) -> list[str]:
@@ -226,10 +265,8 @@ class S3Corpus(CorpusBase):
         with self._lock:
             found, manifest = self._latest(now=True).verify(), self._manifest
         there = {key: size for key, _, size in self._bucket.objects()}
-        for entry in (*manifest.log, *filter(None, (manifest.base,))):
-            if there.get(entry.key) != entry.size:
-                found.append(f"the object {entry.key} is missing or has another size")
-        return found
+        wrong = [entry.key for entry in manifest.entries if there.get(entry.key) != entry.size]
+        return found + [f"the object {key} is missing or has another size" for key in wrong]
 
     # -- writing
 
@@ -242,16 +279,16 @@ class S3Corpus(CorpusBase):
         self._commit(Write(units=tuple(units), sources=tuple(sources)))
 
     def _remove(self, sources: Sequence[str]) -> int:
-        return self._commit(Write(deleted=tuple(sources)), lambda replica: replica.count_units(sources))
+        return self._commit(Write(deleted=tuple(sources)))
 
     def _write_files(self, records: Sequence[FileRecord], gone: Sequence[str]) -> None:
         entered = Write(records=tuple(records)) if records else Write(forgotten=tuple(gone))
         self._commit(entered)  # a record takes the place of an older one by itself
 
-    def _commit(self, write: Write, count: Callable[[Replica], int] = lambda _: 0) -> int:
+    def _commit(self, write: Write) -> int:
         """Append a write to the log; it is acknowledged when this returns.
 
-        Returns ``count`` of the replica in the state before the write.
+        Returns how many units the sources that it deletes had before.
         """
         body = write.to_bytes()
         entry = Entry.of(f"log/{uuid.uuid4().hex}", body)
@@ -263,8 +300,8 @@ class S3Corpus(CorpusBase):
                 nonlocal counted
                 if entry in manifest.log:
                     return None
-                counted = 0 if self._replica is None else count(self._replica)
-                return manifest.appended(entry)
+                counted = 0 if self._replica is None else self._replica.count_units(write.deleted)
+                return replace(manifest, log=(*manifest.log, entry))
 
             self._swapped(change)
             self._apply_own(entry, body)
@@ -278,7 +315,7 @@ class S3Corpus(CorpusBase):
             with locked(self._cache / _LOCK):
                 if replica.applied() == before[1]:
                     replica.apply(Write.read(body, self.dimension), len(manifest.log))
-                replica.at = manifest.generation, len(manifest.log)
+                replica.at = manifest.at
         # Otherwise the next reader follows.
 
     def _swapped(self, change: Callable[[Manifest], Manifest | None]) -> None:
@@ -328,11 +365,9 @@ class S3Corpus(CorpusBase):
                     copy.unlink(missing_ok=True)
 
             def change(manifest: Manifest) -> Manifest | None:
-                if manifest.base == base:
-                    return None
                 if manifest.base != before.base:
-                    return None  # another process made a base meanwhile: ours is given up
-                used = (*(one.key for one in manifest.log[:covered]), *_keys(manifest.base))
+                    return None  # ours is there; or another process made one meanwhile, and ours is given up
+                used = tuple(one.key for one in replace(manifest, log=manifest.log[:covered]).entries)
                 return replace(manifest, base=base, log=manifest.log[covered:], retired=used)
 
             self._swapped(change)
@@ -344,8 +379,7 @@ class S3Corpus(CorpusBase):
 
     def _clear(self, retired: Sequence[str]) -> None:
         """Remove objects of the base before last, and what killed writers left a day ago."""
-        kept = {MANIFEST, *self._manifest.retired, *(one.key for one in self._manifest.log)}
-        kept |= set(_keys(self._manifest.base))
+        kept = {MANIFEST, *self._manifest.retired, *(one.key for one in self._manifest.entries)}
         there = list(self._bucket.objects())
         latest = max((modified for _, modified, _ in there), default=None)
         gone = [
@@ -362,7 +396,3 @@ class S3Corpus(CorpusBase):
             if self._replica is not None:
                 self._replica.close()
             self._bucket.close()
-
-
-def _keys(entry: Entry | None) -> tuple[str, ...]:
-    return () if entry is None else (entry.key,)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pagerag._extras import need
 from pagerag.errors import InputError, StoreError
+from pagerag.store.problems import SAFE
 
 _CONNECT_SECONDS = 5
 _SILENT_SECONDS = 15.0  # without a byte, and then the request is made again ...
@@ -22,8 +22,7 @@ _MISSING = {"NoSuchKey", "404", "NotFound"}
 _LOST = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 _REMEDIES = {
     "NoSuchBucket": "the bucket does not exist: make it first",
-    "AccessDenied": "these credentials may not do that: check the bucket's policy",
-    "403": "these credentials may not do that: check the bucket's policy",
+    **dict.fromkeys(("AccessDenied", "403"), "these credentials may not do that: check the bucket's policy"),
     "InvalidAccessKeyId": "the credentials are not known there: check the environment or profile",
     "SignatureDoesNotMatch": "the credentials do not fit: check the environment or profile",
     "ExpiredToken": "the credentials have expired: renew them",
@@ -39,8 +38,11 @@ class Lost(Exception):  # noqa: N818 - it never leaves the engine
     """Another writer was first: the object is not the one that was to be replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Unchanged(Exception):  # noqa: N818 - it never leaves the engine
+    """The object is still the one with the tag that was given."""
+
+
+class Stored(NamedTuple):
     """An object's content, and the tag by which it can be replaced."""
 
     body: bytes
@@ -74,15 +76,12 @@ class Bucket:
         with self._explained("opening"):
             self._client = boto3.session.Session().client("s3", config=config)
 
-    def get(self, key: str, *, unless: str | None = None) -> Stored | None:
-        """Return an object; None if it is still the one with the tag ``unless``."""
+    def get(self, key: str, *, unless: str | None = None) -> Stored:
+        """Return an object; raise Unchanged if it is still the one with the tag ``unless``."""
         options = {} if unless is None else {"IfNoneMatch": unless}
-        try:
-            with self._explained("reading"):
-                found = self._client.get_object(Bucket=self.name, Key=self._key(key), **options)
-                return Stored(found["Body"].read(), found["ETag"])
-        except _NotModified:
-            return None
+        with self._explained("reading"):
+            found = self._client.get_object(Bucket=self.name, Key=self._key(key), **options)
+            return Stored(found["Body"].read(), found["ETag"])
 
     def download(self, key: str, file: str) -> None:
         """Write an object to a file."""
@@ -94,25 +93,22 @@ class Bucket:
         with self._explained("writing to"):
             self._client.upload_file(file, self.name, self._key(key))
 
-    def put(self, key: str, body: bytes) -> None:
-        """Store an object under a key that nobody else uses."""
-        with self._explained("writing to"):
-            self._client.put_object(Bucket=self.name, Key=self._key(key), Body=body)
-
-    def swap(self, key: str, body: bytes, tag: str | None) -> str:
-        """Replace the object that has this tag, or make it where ``tag`` is None; raise Lost otherwise."""
-        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+    def put(self, key: str, body: bytes, **condition: str) -> str:
+        """Store an object under a key that nobody else uses; return its tag."""
         with self._explained("writing to"):
             done = self._client.put_object(Bucket=self.name, Key=self._key(key), Body=body, **condition)
             return str(done["ETag"])
+
+    def swap(self, key: str, body: bytes, tag: str | None) -> str:
+        """Replace the object that has this tag, or make it where ``tag`` is None; raise Lost otherwise."""
+        return self.put(key, body, **({"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}))
 
     def objects(self) -> Iterator[tuple[str, Any, int]]:
         """Yield key, time of the last change and size of every object below the prefix."""
         start = f"{self.prefix}/" if self.prefix else ""
         with self._explained("reading"):
-            for page in self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.name, Prefix=start
-            ):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self.name, Prefix=start):
                 for one in page.get("Contents", ()):
                     yield one["Key"][len(start) :], one["LastModified"], int(one["Size"])
 
@@ -138,33 +134,26 @@ class Bucket:
             code = str(problem.response.get("Error", {}).get("Code", ""))
             status = problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
             if code in ("304", "NotModified") or status == 304:
-                raise _NotModified from problem
+                raise Unchanged from problem
             if code in _MISSING:
                 raise Missing from problem
             if code in _LOST or status in (409, 412):
                 raise Lost from problem
-            remedy = _REMEDIES.get(code) or f"the server said {code or status}"
-            raise StoreError(f"{doing} the store {self.location} failed: {remedy}. {_SAFE}") from problem
+            raise self._failed(doing, _REMEDIES.get(code) or f"the server said {code or status}") from problem
         except (self._errors.NoCredentialsError, self._errors.PartialCredentialsError) as problem:
-            raise StoreError(
-                f"{doing} the store {self.location} failed: there are no credentials; set AWS_PROFILE, or "
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-            ) from problem
+            advice = (
+                "there are no credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+            raise self._failed(doing, advice) from problem
         except self._errors.ReadTimeoutError as problem:
-            raise StoreError(
-                f"{doing} the store {self.location} failed: the server took the request and said nothing for "
-                f"{_SILENT_SECONDS:g} s, {_ATTEMPTS} times; check that AWS_ENDPOINT_URL_S3 is an S3 server. "
-                f"{_SAFE}"
-            ) from problem
+            silent = (
+                f"the server took the request and said nothing for {_SILENT_SECONDS:g} s, {_ATTEMPTS} times"
+            )
+            advice = f"{silent}; check that AWS_ENDPOINT_URL_S3 is an S3 server"
+            raise self._failed(doing, advice) from problem
         except (self._errors.BotoCoreError, self._errors.HTTPClientError, OSError) as problem:
-            raise StoreError(
-                f"{doing} the store {self.location} failed: the server cannot be reached "
-                f"({type(problem).__name__}); check the network and AWS_ENDPOINT_URL_S3. {_SAFE}"
-            ) from problem
+            away = f"the server cannot be reached ({type(problem).__name__})"
+            raise self._failed(doing, f"{away}; check the network and AWS_ENDPOINT_URL_S3") from problem
 
-
-_SAFE = "What was acknowledged before is safe."
-
-
-class _NotModified(Exception):  # noqa: N818
-    pass
+    def _failed(self, doing: str, remedy: str) -> StoreError:
+        return StoreError(f"{doing} the store {self.location} failed: {remedy}. {SAFE}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pagerag.errors import StoreError, StoreMismatchError
+from pagerag.store.problems import check_schema, damaged
 from pagerag.store.schema import SCHEMA_VERSION, pack_unit, unpack_unit
 from pagerag.units import ANALYSIS_VERSION, FileRecord, Unit
 
@@ -57,9 +57,15 @@ class Manifest:
         """Return what names the base: the replica of another one is of no use."""
         return "empty" if self.base is None else self.base.sha256
 
-    def appended(self, entry: Entry) -> Manifest:
-        """Return the version with one more write."""
-        return replace(self, log=(*self.log, entry))
+    @property
+    def at(self) -> tuple[str, int]:
+        """Return the generation, and how many writes followed it."""
+        return self.generation, len(self.log)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all objects that it names as its state."""
+        return self.log if self.base is None else (*self.log, self.base)
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""
@@ -70,29 +76,20 @@ class Manifest:
         """Read a manifest; another schema version, and what no pagerag wrote, are refused."""
         try:
             values = json.loads(body)
-            found, schema = int(values["format"]), int(values["schema"])
-            if found == _FORMAT and schema == SCHEMA_VERSION:
-                base = values.pop("base")
-                log = tuple(_entry(one) for one in values.pop("log")[:_MOST_LOG])
-                retired = tuple(map(str, values.pop("retired")))
-                made = cls(**values, base=None if base is None else _entry(base), log=log, retired=retired)
-                made._check()
-                return made
+            check_schema(location, int(values["schema"]), SCHEMA_VERSION)
+            check_schema(location, int(values["format"]), _FORMAT)
+            base = values.pop("base")
+            log = tuple(_entry(one) for one in values.pop("log")[:_MOST_LOG])
+            retired = tuple(map(str, values.pop("retired")))
+            made = cls(**values, base=None if base is None else _entry(base), log=log, retired=retired)
+            made._check()
         except (ValueError, TypeError, KeyError, AttributeError) as broken:
-            raise StoreError(
-                f"the store {location} is damaged (its manifest cannot be read: {broken}); index the "
-                "documents again under another prefix"
-            ) from broken
-        newer = found > _FORMAT or schema > SCHEMA_VERSION
-        raise StoreMismatchError(
-            f"the store {location} has schema version {schema}; this pagerag reads version {SCHEMA_VERSION}; "
-            + ("upgrade this one" if newer else "index the documents again under another prefix")
-        )
+            raise damaged(location, f"its manifest cannot be read: {broken}") from broken
+        return made
 
     def _check(self) -> None:
         """Refuse what would name a folder outside the cache: who may write into the bucket writes it."""
-        digests = [entry.sha256 for entry in (*self.log, *filter(None, (self.base,)))]
-        if not re.fullmatch("[0-9a-f]{32}", self.id) or not all(map(_DIGEST, digests)):
+        if not re.fullmatch("[0-9a-f]{32}", self.id) or not all(_DIGEST(one.sha256) for one in self.entries):
             raise ValueError("its id or a digest is none")
         if not isinstance(self.encoder, str) or not isinstance(self.dimension, int):
             raise ValueError("its encoder or dimension is none")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag._numbers import products, widened
-from pagerag.store.ranking import best
+from pagerag.store.ranking import best_hits
 from pagerag.units import Hit
 
 BLOCK = 4096
@@ -106,22 +106,13 @@ class VectorIndex:
 
     def _nearest(self, point: NDArray[np.float32], k: int) -> list[Hit]:
         rows = self._screened(point, k)
-        scores = (
-            products(self.matrix, point)
-            if rows is None and self.matrix is not None
-            else self._scores(rows, point)
-        )
-        if rows is None:
-            scores = np.where(self.live, scores, -np.inf)
-        places = best(scores, k)
-        chosen = places if rows is None else rows[places]
-        return [Hit(int(row), float(score)) for row, score in zip(chosen, scores[places], strict=True)]
-
-    def _scores(self, rows: NDArray[np.intp] | None, point: NDArray[np.float32]) -> NDArray[np.float32]:
-        if rows is None:
-            parts = [products(widened(block), point) for block in self.blocks]
-            return np.concatenate(parts) if parts else np.empty(0, np.float32)
-        return products(self.of(rows), point)
+        if rows is not None:
+            return best_hits(products(self.of(rows), point), k, rows)
+        if self.matrix is not None:
+            scores = products(self.matrix, point)
+        else:
+            scores = np.concatenate([products(widened(block), point) for block in self.blocks])
+        return best_hits(np.where(self.live, scores, -np.inf), k)
 
     def _screened(self, point: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
         """Return the rows whose signs agree most with the point's; None where all are to be compared."""
