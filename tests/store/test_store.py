@@ -301,3 +301,10 @@ def test_one_writer_at_a_time(store: SqliteCorpus, encoder: FakeEncoder) -> None
         assert other.search_text(QUESTION)
     with other.writing():
         pass
+
+
+def test_an_id_that_only_looks_like_a_sentence_has_no_analysis(store: SqliteCorpus) -> None:
+    (unit,) = store.search_text("composer", 1)
+    sentence = sentences_of(unit)[0]
+    for number in ("²", "٣", "-1", "99", ""):
+        assert store.analyses([replace(sentence, id=f"{unit.id}@{number}")]) == [None]

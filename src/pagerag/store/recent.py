@@ -80,7 +80,7 @@ def _of(candidate: Candidate, owner: str, text: str, analysis: Analysis | None) 
     if analysis is None or candidate.id == owner:
         return analysis if text == candidate.text else None
     _, _, number = candidate.id.rpartition(SENTENCE_MARK)
-    row = int(number) if number.isdigit() else -1
+    row = int(number) if number.isdecimal() else -1
     if not 0 <= row < len(analysis):
         return None
     start, end = analysis.spans[row]
