@@ -208,3 +208,11 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
     assert len(taken) == 3
     for connection in taken:
         connection.close()
+
+
+def test_a_file_that_cannot_be_sent_is_told(server, url, tmp_path):
+    from pagerag.store.s3_bucket import Bucket
+
+    (tmp_path / "file").write_bytes(b"base")
+    with pytest.raises(StoreError, match="writing to the store s3://no-such-bucket/x failed: .*NoSuchBucket"):
+        Bucket("s3://no-such-bucket/x").upload("base/1", str(tmp_path / "file"))

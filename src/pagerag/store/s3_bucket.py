@@ -73,6 +73,7 @@ class Bucket:
             response_checksum_validation="when_required",
         )
         self._errors = need("botocore.exceptions", "boto3", "s3")
+        self._transfer_failed = need("boto3.exceptions", "boto3", "s3").Boto3Error
         with self._explained("opening"):
             self._client = boto3.session.Session().client("s3", config=config)
 
@@ -151,6 +152,9 @@ class Bucket:
             )
             advice = f"{silent}; check that AWS_ENDPOINT_URL_S3 is an S3 server"
             raise self._failed(doing, advice) from problem
+        except self._transfer_failed as problem:
+            # What sends a file wraps what went wrong in an error of its own.
+            raise self._failed(doing, " ".join(str(problem).split())[:400]) from problem
         except (self._errors.BotoCoreError, self._errors.HTTPClientError, OSError) as problem:
             away = f"the server cannot be reached ({type(problem).__name__})"
             raise self._failed(doing, f"{away}; check the network and AWS_ENDPOINT_URL_S3") from problem
