@@ -33,7 +33,7 @@ SHARED_FILES = {
     "passages.py": "ingest: documents cut; systems/formats: files of passages",
     "paths.py": "promotion: the search; explain: the picture",
     "places.py": "from characters to places; store: to sentences",
-    "problems.py": "serve: HTTP's; store: SQLite's",
+    "problems.py": "serve: of HTTP; store: of engines",
     "reading.py": "promotion: a pool; ingest: documents, in workers",
     "records.py": "ingest: records of files; systems/formats: rows of pools",
     "result.py": "of the pipeline; of promotion",

@@ -252,10 +252,8 @@ def check_points(vectors: NDArray[np.floating[Any]], dimension: int, encoder: st
     """Return query vectors as unit-length float32 rows; vectors that cannot be searched are refused."""
     points = np.asarray(vectors, dtype=np.float32)
     if points.ndim != 2 or points.shape[1] != dimension:
-        raise InputError(
-            f"a vector of shape {points.shape[1:]} cannot be searched: this store holds {dimension} numbers "
-            f"a unit, by {encoder!r}"
-        )
+        held = f"this store holds {dimension} numbers a unit, by {encoder!r}"
+        raise InputError(f"a vector of shape {points.shape[1:]} cannot be searched: {held}")
     if not np.isfinite(points).all():
         raise InputError("a vector with NaN or infinity cannot be searched")
     lengths = np.linalg.norm(points, axis=1, keepdims=True)

@@ -28,8 +28,7 @@ from pagerag.store.postgres_snapshot import PostgresSnapshot, at_once, unescaped
 from pagerag.store.postgres_write import Batch, Done, build_index, remove, write_files
 from pagerag.store.problems import check_schema, no_store
 from pagerag.store.recent import UnitCache
-from pagerag.store.schema import id_number
-from pagerag.text.keys import word_number
+from pagerag.text.keys import key_number, word_number
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoreStats, Unit
 
 S = TypeVar("S")
@@ -71,11 +70,11 @@ class PostgresCorpus(SqlCorpus):
         super().__init__(encoder, create=create)
         self._databases = [Database(one) for one in addresses(location)]
         self.location = ",".join(one.shown for one in self._databases)
-        self._kept = UnitCache()
+        self.kept = UnitCache()
         self._seen = [0] * len(self._databases)
         self._lock = threading.Lock()  # guards _seen
         several = len(self._databases) > 1
-        self._executor = ThreadPoolExecutor(4 * len(self._databases)) if several else None
+        self.executor = ThreadPoolExecutor(4 * len(self._databases)) if several else None
         try:
             if create and encoder is not None:
                 self._everywhere(lambda place, one: self._prepare(place, one, encoder))
@@ -92,7 +91,7 @@ class PostgresCorpus(SqlCorpus):
 
     def _everywhere(self, work: Callable[[int, Database], T]) -> list[T]:
         """Return what ``work`` gives for each database, all at the same time."""
-        return at_once(self._executor, work, self._databases)
+        return at_once(self.executor, work, self._databases)
 
     def _spread(self, subjects: Sequence[S], source: Callable[[S], str] = str) -> list[list[S]]:
         """Return the subjects that belong into each database, by their sources."""
@@ -160,7 +159,7 @@ class PostgresCorpus(SqlCorpus):
         """Pin the latest state for as long as the block runs."""
         with ExitStack() as stack:
             lent = self._everywhere(lambda place, one: self._enter(stack, place, one))
-            yield PostgresSnapshot(lent, self.dimension, self.encoder_name, self._kept, self._executor)
+            yield PostgresSnapshot(self, lent)
 
     def _enter(self, stack: ExitStack, place: int, database: Database) -> Lent:
         """Begin a read transaction; a replica that is behind what this object saw or wrote is passed over."""
@@ -195,7 +194,7 @@ class PostgresCorpus(SqlCorpus):
         yield
 
     def _replace(self, units: Sequence[Unit], sources: Sequence[str]) -> None:
-        ids = [id_number(unit.id) for unit in units]
+        ids = [key_number(unit.id) for unit in units]
         parts = zip(self._spread(units, lambda unit: unit.source), self._spread(sources), strict=True)
         self._write("writing to", [Batch(*part, ids).write for part in parts])
 
@@ -271,5 +270,5 @@ class PostgresCorpus(SqlCorpus):
         """Close the connections; the object is of no use afterwards."""
         for database in self._databases:
             database.close()
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
+        if self.executor is not None:
+            self.executor.shutdown(wait=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from pagerag.store.base import check_points
 from pagerag.store.bm25 import query_terms
 from pagerag.store.postgres_database import Lent, from_half
-from pagerag.store.recent import UnitCache
-from pagerag.store.schema import id_number, unpack_unit
+from pagerag.store.schema import unpack_unit
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
+
+if TYPE_CHECKING:
+    from pagerag.store.postgres import PostgresCorpus
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -56,16 +58,8 @@ class PostgresSnapshot:
     A row is the unit's number times the number of databases, plus the place of its database.
     """
 
-    def __init__(
-        self,
-        states: Sequence[Lent],
-        dimension: int,
-        encoder: str,
-        kept: UnitCache,
-        executor: Executor | None,
-    ) -> None:
-        self._states, self._dimension, self._encoder = states, dimension, encoder
-        self._kept, self._executor = kept, executor
+    def __init__(self, corpus: PostgresCorpus, states: Sequence[Lent]) -> None:
+        self._corpus, self._states = corpus, states
         self._frequencies: dict[int, int] = {}
         self.version = sum(int(state.row[0]) for state in states)
         self._live = sum(int(state.row[1]) for state in states)
@@ -76,7 +70,7 @@ class PostgresSnapshot:
 
     def _each(self, work: Callable[[int, Lent], T]) -> list[T]:
         """Return what ``work`` gives for every database, all asked at the same time."""
-        return at_once(self._executor, work, self._states)
+        return at_once(self._corpus.executor, work, self._states)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement in every database."""
@@ -102,7 +96,11 @@ class PostgresSnapshot:
         self, text: str, vectors: NDArray[np.floating[Any]] | None, k: int
     ) -> tuple[list[Hit], list[list[Hit]]]:
         """Return both rankings in one round trip to each database."""
-        points = () if vectors is None else check_points(vectors, self._dimension, self._encoder)
+        points = (
+            ()
+            if vectors is None
+            else check_points(vectors, self._corpus.dimension, self._corpus.encoder_name)
+        )
         written = [_vector(point) for point in points]
         terms: dict[int, int] = {}
         for term, count in query_terms(text).items():
@@ -165,13 +163,13 @@ class PostgresSnapshot:
 
     def _read(self, state: Lent, numbers: Sequence[int]) -> dict[int, Unit]:
         with state.database.told("reading"):
-            return self._kept.read(
+            return self._corpus.kept.read(
                 int(state.row[3]), numbers, lambda missing: _units_where(state, "u.unit = ANY (%s)", missing)
             )
 
     def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return the stored units of those of these ids that are there."""
-        wanted, numbers = set(ids), [id_number(name) for name in ids]
+        wanted, numbers = set(ids), [key_number(name) for name in ids]
         parts = self._each(lambda _, state: _units_where(state, "u.id_number = ANY (%s)", numbers))
         return {unit.id: unit for part in parts for unit in part.values() if unit.id in wanted}
 

@@ -12,7 +12,7 @@ from pagerag.store.bm25 import counted
 from pagerag.store.postgres_database import Half
 from pagerag.store.postgres_schema import LONGEST, MIGRATION_LOCK
 from pagerag.store.postgres_snapshot import escaped
-from pagerag.store.schema import FILE_COLUMNS, documents_of, id_number, name_rows, pack_unit
+from pagerag.store.schema import FILE_COLUMNS, documents_of, name_rows, pack_unit
 from pagerag.text.keys import key_number
 from pagerag.text.terms import encoded_text
 from pagerag.units import FileRecord, Unit
@@ -145,7 +145,7 @@ class Batch:
             "units (unit, document, id_number, length, terms, body)",
             ("int4", "int4", "int8", "int4", "int8[]", "bytea"),
             (
-                (number, numbers[escaped(unit.source)], id_number(unit.id), length, list(terms), body)
+                (number, numbers[escaped(unit.source)], key_number(unit.id), length, list(terms), body)
                 for number, (unit, length, terms, body) in enumerate(
                     zip(self.units, self.lengths, self.terms, self.packed, strict=True), first
                 )

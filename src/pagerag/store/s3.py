@@ -145,15 +145,14 @@ class S3Corpus(SqlCorpus):
         while True:
             try:
                 stored = self._bucket.get(MANIFEST)
+                self._tag = stored.tag
+                return Manifest.read(stored.body, self.location)
             except Missing:
                 if not create or self.encoder is None:
                     raise no_store(self.location) from None
                 new = Manifest(uuid.uuid4().hex, self.encoder.name, self.encoder.dimension)
                 with suppress(Lost):  # somebody else made it at the same moment
                     self._bucket.swap(MANIFEST, new.to_bytes(), None)
-            else:
-                self._tag = stored.tag
-                return Manifest.read(stored.body, self.location)
 
     # -- the replica
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from pagerag.errors import StoreError, StoreMismatchError
 from pagerag.store.problems import check_schema, damaged
-from pagerag.text.keys import key_number, name_numbers
+from pagerag.text.keys import name_numbers
 from pagerag.units import ANALYSIS_VERSION, FileRecord, StoredDocument, Unit
 
 SCHEMA_VERSION = 4
@@ -136,11 +136,6 @@ def name_rows(units: Sequence[Unit], first: int) -> Iterator[tuple[int, int, int
     for row, unit in enumerate(units, first):
         for exactness, number in enumerate(name_numbers(unit.title, unit.names)):
             yield number, exactness, unit.position, row
-
-
-def id_number(name: str) -> int:
-    """Return the number by which a unit's id is indexed."""
-    return key_number(name)
 
 
 def pack_unit(unit: Unit) -> bytes:

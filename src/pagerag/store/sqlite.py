@@ -72,9 +72,9 @@ class SqliteCorpus(SqlCorpus):
         super().__init__(encoder, create=create)
         self._folder = Path(folder)
         self.location = str(folder)
-        self._exact_below = exact_below
+        self.exact_below = exact_below
         self._file = self._folder / FILE_NAME
-        self._kept = UnitCache()
+        self.kept = UnitCache()
         self._state: State | None = None
         self._lock = threading.Lock()  # guards _state and _idle
         self._write_lock = threading.Lock()
@@ -163,14 +163,7 @@ class SqliteCorpus(SqlCorpus):
                 connection.execute("BEGIN")
                 version = connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0]
             try:
-                yield SqliteSnapshot(
-                    connection,
-                    self._state_of(connection, version),
-                    self.identity,
-                    location=self.location,
-                    kept=self._kept,
-                    exact_below=self._exact_below,
-                )
+                yield SqliteSnapshot(self, connection, self._state_of(connection, version))
             finally:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
@@ -286,7 +279,7 @@ class SqliteCorpus(SqlCorpus):
             units=live,
             documents=int(documents),
             size_bytes=sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*")),
-            search="exact" if rows < self._exact_below else "approximate",
+            search="exact" if rows < self.exact_below else "approximate",
             unindexed=pending,
             version=version,
             analysis_current=self.identity.analysis == ANALYSIS_VERSION,

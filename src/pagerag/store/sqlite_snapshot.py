@@ -7,9 +7,10 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 from pagerag.store.base import SnapshotBase, check_points
 from pagerag.store.bm25 import PostingList, idf, length_norms, query_terms, rank_lists
 from pagerag.store.problems import decoding
-from pagerag.store.recent import UnitCache
-from pagerag.store.schema import Identity, id_number, unpack_unit
+from pagerag.store.schema import unpack_unit
 from pagerag.store.vectors import SIGN_BYTES, VectorIndex
 from pagerag.text.keys import key_number
 from pagerag.units import Candidate, Hit, Unit
+
+if TYPE_CHECKING:
+    from pagerag.store.sqlite import SqliteCorpus
 
 EXACT_BELOW = 20_000
 """From this many rows on, dense search looks at signs first; below, every vector is compared."""
@@ -92,18 +95,8 @@ class State:
 class SqliteSnapshot(SnapshotBase):
     """Rankings and units of one version of an embedded store; see ``pagerag.protocols.Snapshot``."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        state: State,
-        identity: Identity,
-        *,
-        location: str,
-        kept: UnitCache,
-        exact_below: int,
-    ) -> None:
-        self._connection, self._state, self._identity = connection, state, identity
-        self._location, self._kept, self._exact_below = location, kept, exact_below
+    def __init__(self, corpus: SqliteCorpus, connection: sqlite3.Connection, state: State) -> None:
+        self._corpus, self._connection, self._state = corpus, connection, state
         self._lists: dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]] = {}
 
     @property
@@ -131,7 +124,7 @@ class SqliteSnapshot(SnapshotBase):
     def _read_lists(self, terms: Sequence[str]) -> None:
         """Read the postings of terms; follow-up search asks for the question's terms again and again."""
         numbers = {key_number(term): term for term in terms}
-        with decoding("reading", self._location):
+        with self._decoding():
             found = read_postings(self._connection, list(numbers), len(self._state.lengths))
         for number, term in numbers.items():
             rows, counts = found.get(number, (_NO_ROWS, _NO_COUNTS))
@@ -142,12 +135,15 @@ class SqliteSnapshot(SnapshotBase):
 
     def rank_vectors(self, vectors: NDArray[np.floating[Any]], k: int) -> list[list[Hit]]:
         """Rank units by cosine with each row of ``vectors``."""
-        points = check_points(vectors, self._identity.dimension, self._identity.encoder)
+        points = check_points(vectors, self._corpus.dimension, self._corpus.encoder_name)
         return self._vectors().nearest(points, k)
 
     def _vectors(self) -> VectorIndex:
-        with decoding("reading", self._location):
-            return self._state.vectors(self._connection, self._identity.dimension, self._exact_below)
+        with self._decoding():
+            return self._state.vectors(self._connection, self._corpus.dimension, self._corpus.exact_below)
+
+    def _decoding(self) -> AbstractContextManager[None]:
+        return decoding("reading", self._corpus.location)
 
     def rank_names(self, numbers: NDArray[np.int64], k: int) -> dict[int, list[int]]:
         """Return the rows of at most ``k`` units for each number that is one of a unit's names.
@@ -157,14 +153,12 @@ class SqliteSnapshot(SnapshotBase):
         """
         if k <= 0 or not len(numbers):
             return {}
-        places: dict[int, list[int]] = {}
-        for place, number in enumerate(numbers.tolist()):
-            places.setdefault(number, []).append(place)
+        asked = numbers.tolist()
         found: dict[int, list[int]] = {}
-        with decoding("reading", self._location):
+        with self._decoding():
             there = self._connection.execute(
                 "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names WHERE number = value)",
-                (json.dumps(list(places)),),
+                (json.dumps(list(dict.fromkeys(asked))),),
             ).fetchall()
             for (number,) in there:
                 rows = self._connection.execute(
@@ -173,16 +167,15 @@ class SqliteSnapshot(SnapshotBase):
                     (number, k),
                 ).fetchall()
                 if rows:
-                    for place in places[number]:
-                        found[place] = [row for (row,) in rows]
-        return dict(sorted(found.items()))
+                    found[number] = [row for (row,) in rows]
+        return {place: found[number] for place, number in enumerate(asked) if number in found}
 
     # -- units
 
     def units(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the units of these rows, in their order, without a score."""
-        with decoding("reading", self._location):
-            found = self._kept.read(self._state.epoch, rows, partial(self._read_where, "u.row"))
+        with self._decoding():
+            found = self._corpus.kept.read(self._state.epoch, rows, partial(self._read_where, "u.row"))
         return [found[row].candidate() for row in rows]
 
     def every_unit(self) -> Iterator[Unit]:
@@ -196,14 +189,14 @@ class SqliteSnapshot(SnapshotBase):
     def by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return the stored units of those of these ids that are there."""
         wanted = set(ids)
-        units = self._read_where("u.id_number", [id_number(name) for name in wanted])
+        units = self._read_where("u.id_number", [key_number(name) for name in wanted])
         return {unit.id: unit for unit in units.values() if unit.id in wanted}
 
     def _read_where(self, column: str, values: Sequence[int]) -> dict[int, Unit]:
         """Return the units with one of these values in a column, by row."""
         units: dict[int, Unit] = {}
         query = _UNITS.format(column=column)
-        with decoding("reading", self._location):
+        with self._decoding():
             for row, body, source, path, digest in self._connection.execute(query, (json.dumps(values),)):
                 try:
                     units[row] = unpack_unit(body, source, path, digest)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.store.bm25 import MOST
-from pagerag.store.schema import documents_of, id_number, name_rows
+from pagerag.store.schema import documents_of, name_rows
 from pagerag.store.sqlite_snapshot import split_postings
 from pagerag.store.vectors import BLOCK, sign_bits
-from pagerag.text.keys import word_numbers
+from pagerag.text.keys import key_number, word_numbers
 from pagerag.text.terms import encoded_text, term_of, terms_of
 from pagerag.text.tokens import all_words
 from pagerag.units import Unit
@@ -26,7 +26,7 @@ from pagerag.units import Unit
 def rows_of_ids(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[int]:
     """Return the rows of stored units that have the id of one of these under another source."""
     query = "SELECT row, document FROM units WHERE id_number IN (SELECT value FROM json_each(?))"
-    numbers = json.dumps([id_number(unit.id) for unit in units])
+    numbers = json.dumps([key_number(unit.id) for unit in units])
     found = connection.execute(query, (numbers,)).fetchall()
     connection.executemany(
         "UPDATE documents SET units = units - 1 WHERE number = ?", [(document,) for _, document in found]
@@ -49,7 +49,7 @@ def insert(
     connection.executemany(
         "INSERT INTO units (row, document, id_number, body) VALUES (?, ?, ?, ?)",
         [
-            (first + place, numbers[unit.source], id_number(unit.id), body)
+            (first + place, numbers[unit.source], key_number(unit.id), body)
             for place, (unit, body) in enumerate(zip(units, packed, strict=True))
         ],
     )

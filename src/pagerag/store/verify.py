@@ -15,7 +15,7 @@ from pagerag.store.bm25 import counted
 from pagerag.store.postgres_database import Lent
 from pagerag.store.postgres_schema import LONGEST
 from pagerag.store.postgres_snapshot import unescaped
-from pagerag.store.schema import Identity, id_number, unpack_unit
+from pagerag.store.schema import Identity, unpack_unit
 from pagerag.store.sqlite_snapshot import split_postings
 from pagerag.store.vectors import SIGN_BYTES
 from pagerag.text.keys import key_number, name_numbers
@@ -48,7 +48,7 @@ def unit_problem(
         return "" if "version" in str(problem) else str(problem)  # ``stats`` tells of another version
     except ValueError as problem:
         return f"it cannot be read ({problem})"
-    if id_number(unit.id) != number or not indexed(counted(encoded_text(unit.title, unit.text))):
+    if key_number(unit.id) != number or not indexed(counted(encoded_text(unit.title, unit.text))):
         return "the indexes do not agree with its text"
     return "" if named(name_numbers(unit.title, unit.names)) else "it cannot be found by its title"
 
