@@ -214,5 +214,7 @@ def test_a_file_that_cannot_be_sent_is_told(server, url, tmp_path):
     from pagerag.store.s3_bucket import Bucket
 
     (tmp_path / "file").write_bytes(b"base")
-    with pytest.raises(StoreError, match="writing to the store s3://no-such-bucket/x failed: .*NoSuchBucket"):
+    with pytest.raises(
+        StoreError, match=r"writing to the store s3://no-such-bucket/x failed: .*NoSuchBucket"
+    ):
         Bucket("s3://no-such-bucket/x").upload("base/1", str(tmp_path / "file"))
