@@ -373,11 +373,12 @@ def test_runs_of_postings_are_joined(
 
 def test_odd_names_of_documents(store: engine.PostgresCorpus, make_unit: Callable[..., Unit]) -> None:
     for source in ("a\0b", "\ufdd0", "\ufdd00", "x" * 10_000, "it's; DROP TABLE units"):
-        unit = replace(make_unit(1, "Odd", "An odd document.", source=source), id="odd#0", path=source)
+        unit = make_unit(1, "Odd", "An odd document.", source=source, digest=source)
+        unit = replace(unit, id="odd#0", path=source)
         store.upsert([unit])
         (found,) = [one for one in store.units() if one.id == "odd#0"]
-        assert (found.source, found.path) == (source, source)
-        assert source in store.documents()
+        assert (found.source, found.path, found.digest) == (source, source, source)
+        assert store.documents()[source] == (source, source, 1)
         assert store.delete([source]) == 1
 
 
