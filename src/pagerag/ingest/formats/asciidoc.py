@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from pagerag.ingest.builder import TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
-from pagerag.ingest.formats.markup import ENTITY
-from pagerag.ingest.formats.stretch import Cut, FileSpan, Kept, LineReader, Stretch, kept_between, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Marks, Stretch, lines_of
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)")
 _ATTRIBUTE = re.compile(r":!?([\w-]{1,80})!?:(?:[ \t]+([^\n]{0,2000}))?\Z")
@@ -51,15 +49,15 @@ class _Reader(LineReader):
         self.code = False
         self.attributes: dict[str, str] = {}
 
-    def inline(self, text: str) -> Iterable[Kept]:
-        """Return which characters of a paragraph a reader sees."""
-        return kept_between(text, _cuts(text, self.attributes))
+    def inline(self, text: str) -> list[Cut]:
+        """Return which characters of a paragraph a reader does not see."""
+        return _Marks(text, self.attributes).read()
 
     def _done(self) -> None:
         """End the paragraph."""
         if self.paragraph:
             if self.code:
-                self.builder.block(Stretch(self.source, self.paragraph).all(), code=True)
+                self.builder.block(Stretch(self.source, self.paragraph).pieces(), code=True)
             else:
                 self.builder.block([*self.before, *self.pieces(self.paragraph)], atom=self.atom)
                 self.before = []
@@ -147,7 +145,7 @@ class _Reader(LineReader):
         """Read a block whose content is taken as it is, or left out (comments, raw output)."""
         end = self._closing(at, mark[:3] if mark.startswith("```") else mark)
         if mark[0] not in "/+" and end > at + 1:
-            self.builder.block(Stretch(self.source, self.lines[at + 1 : end]).all(), code=True)
+            self.builder.block(Stretch(self.source, self.lines[at + 1 : end]).pieces(), code=True)
         return end + 1
 
     def _closing(self, at: int, mark: str) -> int:
@@ -217,7 +215,6 @@ class _Reader(LineReader):
 # -- inline markup
 
 _MACROS = "(?:link|xref|image|kbd|btn|menu|footnote|pass|icon|mailto|anchor|stem):"
-_SPECIAL = re.compile(rf"[*_`#+^~<\[\\&{{]|{_MACROS}|https?://")
 _URL = re.compile(r"https?://[^\s\[\]<>]{1,2000}\[")
 _MACRO_START = re.compile(_MACROS + r"[^\s\[\]]{0,2000}\[")
 _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
@@ -235,99 +232,80 @@ _CHARACTERS = {
 }
 
 
-def _cuts(text: str, attributes: dict[str, str]) -> list[Cut]:
-    """Return what is not seen of a paragraph: marks of links and emphasis; attributes have values."""
-    cuts: list[Cut] = []
-    runs: list[tuple[int, int]] = []
-    last_bracket = text.rfind("]")
-    at = 0
-    while found := _SPECIAL.search(text, at):
-        start = found.start()
+class _Marks(Marks):
+    """Marks of links and emphasis; attributes have values."""
+
+    special = re.compile(rf"[*_`#+^~<\[\\&{{]|{_MACROS}|https?://")
+
+    def __init__(self, text: str, attributes: dict[str, str]) -> None:
+        super().__init__(text)
+        self.attributes = attributes
+        self.last_bracket = text.rfind("]")
+        self.waiting: dict[str, list[tuple[int, int]]] = {}
+
+    def _mark(self, found: re.Match[str]) -> int:
+        text, start = self.text, found.start()
         mark = text[start]
-        at = found.end()
         if mark in "*_`#+^~":
-            while text[at : at + 1] == mark:
-                at += 1
-            runs.append((start, at))
-        elif mark in "\\<[&{":
-            at = _sign(text, start, attributes, cuts)
+            return self._emphasis(start, self.run(start))
+        if mark == "\\":
+            return self.cut(start, start + 1) + 1
+        if mark == "<" and (link := _REFERENCE.match(text, start)):
+            return self.only(link, 2 if link.group(2) else 1)
+        if mark == "[" and (anchor := _ANCHOR.match(text, start)):
+            return self.cut(start, anchor.end())
+        if mark == "&":
+            return self.entity(start)
+        if mark == "{" and (named := _NAMED.match(text, start)):
+            value = _CHARACTERS.get(named.group(1), self.attributes.get(named.group(1)))
+            return named.end() if value is None else self.cut(start, named.end(), value or " ")
+        return start + 1 if mark in "<[{" else self._link(start, found.end())
+
+    def _link(self, start: int, at: int) -> int:
+        """Read ``link:target[words]`` and the like; without words the target is what is seen."""
+        text = self.text
+        macro = _URL.match(text, start) or _MACRO_START.match(text, start)
+        if macro is None or self.last_bracket < macro.end():
+            return macro.end() - 1 if macro else at
+        first, colon = macro.end(), text.find(":", start) + 1
+        close = text.find("]", first)
+        if close == first:
+            if text.startswith(("image", "icon", "anchor"), start):
+                return self.cut(start, close + 1)
+            if not text.startswith("http", start):
+                self.cut(start, colon)
+            return self.cut(close - 1, close + 1)
+        # A caret or attributes behind the words are not seen.
+        last = close - 1 if text[close - 1] == "^" else close
+        shown = ""
+        if text.startswith("menu:", start):
+            self.cut(start, colon)
+            self.cut(first - 1, first, " > ")
+            last = close
+        elif text.startswith("footnote:", start):
+            self.cut(start, first, " (")
+            last, shown = close, ")"
         else:
-            at = _link(text, start, at, last_bracket, cuts)
-    cuts += _emphasis(text, runs)
-    return cuts
+            self.cut(start, first)
+            comma = text.find(",", first, close) if text.startswith("image:", start) else -1
+            last = comma if comma >= 0 else last
+        self.cut(last, close + 1, shown)
+        return first
 
-
-def _sign(text: str, start: int, attributes: dict[str, str], cuts: list[Cut]) -> int:
-    """Read an escape, a cross reference, an anchor, an entity or an attribute; returns where to go on."""
-    mark = text[start]
-    if mark == "\\":
-        cuts.append((start, start + 1, ""))
-        return start + 2
-    if mark == "<" and (link := _REFERENCE.match(text, start)):
-        group = 2 if link.group(2) else 1
-        cuts += [(start, link.start(group), ""), (link.end(group), link.end(), "")]
-        return link.end()
-    if mark == "[" and (anchor := _ANCHOR.match(text, start)):
-        cuts.append((start, anchor.end(), ""))
-        return anchor.end()
-    if mark == "&" and (entity := ENTITY.match(text, start)):
-        cuts.append((start, entity.end(), html.unescape(entity.group())))
-        return entity.end()
-    if mark == "{" and (named := _NAMED.match(text, start)):
-        value = _CHARACTERS.get(named.group(1), attributes.get(named.group(1)))
-        if value is not None:
-            cuts.append((start, named.end(), value or " "))
-        return named.end()
-    return start + 1
-
-
-def _link(text: str, start: int, at: int, last_bracket: int, cuts: list[Cut]) -> int:
-    """Read ``link:target[words]`` and the like; without words the target is what is seen."""
-    macro = _URL.match(text, start) or _MACRO_START.match(text, start)
-    if macro is None or last_bracket < macro.end():
-        return macro.end() - 1 if macro else at
-    close = text.find("]", macro.end())
-    if close == macro.end():
-        if text.startswith("http", start):
-            cuts.append((close - 1, close + 1, ""))
-        elif not text.startswith(("image", "icon", "anchor")):
-            colon = text.find(":", start) + 1
-            cuts += [(start, colon, ""), (close - 1, close + 1, "")]
-        else:
-            cuts.append((start, close + 1, ""))
-        return close + 1
-    first = macro.end()
-    # A caret or attributes behind the words are not seen.
-    last = close - 1 if text[close - 1] == "^" else close
-    if text.startswith("menu:", start):
-        colon = text.find(":", start) + 1
-        cuts += [(start, colon, ""), (first - 1, first, " > "), (close, close + 1, "")]
-    elif text.startswith("footnote:", start):
-        cuts += [(start, first, " ("), (close, close + 1, ")")]
-    elif text.startswith("image:", start):
-        comma = text.find(",", first, close)
-        cuts += [(start, first, ""), (comma if comma >= 0 else last, close + 1, "")]
-    else:
-        cuts += [(start, first, ""), (last, close + 1, "")]
-    return first
-
-
-def _emphasis(text: str, runs: Sequence[tuple[int, int]]) -> list[Cut]:
-    """Return the marks that stand around words, each with its partner."""
-    cuts: list[Cut] = []
-    waiting: dict[str, list[tuple[int, int]]] = {}
-    for start, end in runs:
-        sign = text[start:end]
-        if end - start > 2:
-            continue
+    def _emphasis(self, start: int, end: int) -> int:
+        """Take out a mark that stands around words when its partner comes; returns where to go on."""
+        text = self.text
         before = text[start - 1] if start else " "
         after = text[end] if end < len(text) else " "
-        double = end - start == 2 or sign in "^~"
+        double = end - start == 2 or text[start] in "^~"
         closes = not before.isspace() and (double or not after.isalnum())
         opens = not after.isspace() and (double or not before.isalnum())
-        stack = waiting.setdefault(sign, [])
+        stack = self.waiting.setdefault(text[start:end], [])
+        if end - start > 2:
+            return end
         if closes and stack:
-            cuts += [(*stack.pop(), ""), (start, end, "")]
+            self.cut(*stack.pop())
+            self.cut(start, end)
         elif opens:
             stack.append((start, end))
-    return cuts
+        return end

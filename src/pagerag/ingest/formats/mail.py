@@ -177,7 +177,7 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
         return end
     places = _places(text, original, begin, end, encoding)
     for paragraph in _paragraphs(text):
-        pieces = Stretch(text, paragraph).all()
+        pieces = Stretch(text, paragraph).pieces()
         builder.block([Piece(words, *places(start, end)) for words, start, end in pieces], lines=True)
     return end
 

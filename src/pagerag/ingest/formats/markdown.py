@@ -20,7 +20,7 @@ from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.html import page_blocks
-from pagerag.ingest.formats.markdown_inline import inline
+from pagerag.ingest.formats.markdown_inline import MarkdownMarks
 from pagerag.ingest.formats.markdown_mask import BREAK, DROP, Masked, mask
 from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
 
@@ -130,10 +130,10 @@ class _Reader:
                 self._cell(table, cell)
             self.blocks.append(Block(cells=table.cells, at=start))
 
-    def _seen(self, spans: Sequence[FileSpan]) -> Iterator[Piece]:
+    def _seen(self, spans: Sequence[FileSpan]) -> list[Piece]:
         """Return what is seen of some lines that belong together."""
         stretch = Stretch(self.text, spans)
-        return stretch.pieces(inline(stretch.text))
+        return stretch.pieces(MarkdownMarks(stretch.text).read())
 
     def _text(
         self, spans: Sequence[FileSpan], level: int = 0, *, atom: bool, before: Sequence[Piece] = ()
@@ -236,7 +236,7 @@ class _Reader:
             self._text(body, atom=atom)  # HTML that happens to be indented
             return
         # Code is shown as it is: nothing in it is a tag of the page.
-        self.blocks.append(Block(Stretch(self.source, body).all(), code=True, atom=atom, at=body[0][0]))
+        self.blocks.append(Block(Stretch(self.source, body).pieces(), code=True, atom=atom, at=body[0][0]))
 
 
 _SPACED = {ord(DROP): None, ord(BREAK): " "}

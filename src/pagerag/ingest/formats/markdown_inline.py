@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from unicodedata import category
 
-from pagerag.ingest.formats.markdown_mask import BREAK, DROP
-from pagerag.ingest.formats.markup import ENTITY
-from pagerag.ingest.formats.stretch import Cut, Kept, kept_between
+from pagerag.ingest.formats.markdown_mask import BREAK, DROP, tick_runs
+from pagerag.ingest.formats.stretch import Cut, Marks
 
-_TICKS = re.compile(r"`+")
-_SPECIAL = re.compile(rf"[\\*_~\[\]!<&{{{DROP}]")
 _DESTINATION = re.compile(
     r"\(\s{0,20}(?:<[^<>\n]{0,2000}>|[^\s()]{0,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,2000}){0,20})"
     r"(?:\s{1,20}(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\)))?\s{0,20}\)"
@@ -25,176 +20,132 @@ _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto|irc|tel):[^\s<>]{1,2000}|[^\s<>@
 _ROLE = re.compile(r"\{[\w:.+-]{1,60}\}(?=`)")
 _TARGET = re.compile(r"\s{0,20}<[^<>`]{1,500}>\Z")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_ESCAPED = _PUNCTUATION | {"\n"}
 _SPACE = frozenset(" \t\n\r\xa0\u3000")
+
+
+class MarkdownMarks(Marks):
+    """The marks of Markdown: emphasis, links and escapes lose them."""
+
+    special = re.compile(rf"[\\*_~\[\]!<&{{{DROP}]")
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.brackets: list[int] = []
+        self.runs: list[tuple[int, int]] = []
+        self.codes = _code_spans(text)
+        self.code = 0  # the first span that does not end before the mark that is read
+
+    def read(self) -> list[Cut]:
+        """Return what is not seen of the paragraph."""
+        for start, end, ticks in self.codes:
+            self.cut(start, start + ticks)
+            self.cut(end - ticks, end)
+        super().read()
+        self._emphasis()
+        return self.cuts
+
+    def _mark(self, found: re.Match[str]) -> int:
+        start, mark = found.start(), found.group()
+        while self.code < len(self.codes) and self.codes[self.code][1] <= start:
+            self.code += 1
+        if self.code < len(self.codes) and self.codes[self.code][0] <= start:
+            return self.codes[self.code][1]
+        if mark in "*_~":
+            self.runs.append((start, self.run(start)))
+            return self.runs[-1][1]
+        if mark == "]":
+            return self._closed(start)
+        if mark == "[" and (note := _FOOTNOTE.match(self.text, start)):
+            return self.cut(start, note.end())
+        if mark == "[" or self.text.startswith("![", start):
+            self.brackets.append(start)
+            return start + len(mark) + (mark == "!")
+        if mark == "{":
+            return self._role(start)
+        if mark == DROP:
+            return self.cut(start, start + 1)
+        if mark == "\\" and self.text[start + 1 : start + 2] in _ESCAPED:
+            return self.cut(start, start + 1) + 1
+        if mark == "<" and (link := _AUTOLINK.match(self.text, start)):
+            return self.only(link)
+        return self.entity(start)
+
+    def _role(self, start: int) -> int:
+        """Read the name of a role before its text; returns where to go on."""
+        role = _ROLE.match(self.text, start)
+        if role is None:
+            return start + 1
+        at = self.cut(start, role.end())
+        for begin, end, ticks in self.codes[self.code : self.code + 1]:
+            # The text may end in a target, which is not seen: ``{ref}`words <target>```.
+            if begin == at and (found := _TARGET.search(self.text, max(at, end - ticks - 600), end - ticks)):
+                self.cut(*found.span())
+        return at
+
+    def _closed(self, close: int) -> int:
+        """Read what follows the end of a link's text; returns where to go on."""
+        if not self.brackets:
+            return close + 1
+        text, begin = self.text, self.brackets.pop()
+        image = text[begin] == "!"
+        first = begin + 1 + image
+        after = text[close + 1 : close + 2]
+        found = None
+        if after == "(":
+            found = _DESTINATION.match(text, close + 1) or _LOOSE.match(text, close + 1)
+        elif after == "[":
+            found = _REFERENCE.match(text, close + 1)
+        if found or image:
+            self.cut(begin, first)
+            return self.cut(close, found.end() if found else close + 1)
+        if after == "]" and self.brackets and self.brackets[-1] == begin - 1:
+            # [[Page|words]] of a wiki
+            self.brackets.pop()
+            self.cut(begin - 1, max(text.rfind("|", begin, close), begin) + 1)
+            return self.cut(close, close + 2)
+        return close + 1
+
+    def _emphasis(self) -> None:
+        """Take out the marks of emphasis that have a partner."""
+        text = self.text
+        waiting: dict[str, list[tuple[int, int]]] = {"*": [], "_": [], "~": []}
+        for at, end in self.runs:
+            mark = text[at]
+            before = text[at - 1] if at else " "
+            after = text[end] if end < len(text) else " "
+            behind, ahead = _edge(before), _edge(after)
+            opens = after not in _SPACE and (not ahead or behind or before in _SPACE)
+            closes = before not in _SPACE and (not behind or ahead or after in _SPACE)
+            if mark == "_":
+                opens, closes = opens and (not closes or behind), closes and (not opens or ahead)
+            elif mark == "~" and end - at != 2:
+                continue
+            while closes and at < end and waiting[mark]:
+                first, last = waiting[mark].pop()
+                used = min(end - at, last - first)
+                self.cut(last - used, last)
+                at = self.cut(at, at + used)
+                if last - used > first:
+                    waiting[mark].append((first, last - used))
+            if opens and at < end:
+                waiting[mark].append((at, end))
 
 
 def _code_spans(text: str) -> list[tuple[int, int, int]]:
     """Return (start, end, number of backticks) of the code spans in ``text``, marks included."""
-    runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
-    if len(runs) < 2:
-        return []
-    by_length: dict[int, list[int]] = {}
-    for start, end in runs:
-        by_length.setdefault(end - start, []).append(start)
     spans = []
     behind = 0
-    for start, end in runs:
+    by_length = tick_runs(text, 0, len(text))
+    for start, length in sorted((start, length) for length, same in by_length.items() for start in same):
         if start < behind or (start and text[start - 1] == "\\"):
             continue
-        same = by_length[end - start]
-        place = bisect_left(same, end)
+        same = by_length[length]
+        place = bisect_left(same, start + length)
         if place < len(same):
-            behind = same[place] + end - start
-            spans.append((start, behind, end - start))
+            behind = same[place] + length
+            spans.append((start, behind, length))
     return spans
-
-
-def inline(text: str) -> Iterator[Kept]:
-    """Return what is seen of a paragraph: emphasis, links and escapes lose their marks."""
-    return kept_between(text, _cuts(text))
-
-
-def _cuts(text: str) -> list[Cut]:
-    """Return what is taken out: (start, end, what stands there instead)."""
-    cuts: list[Cut] = []
-    spans = _code_spans(text)
-    for start, end, ticks in spans:
-        cuts += [(start, start + ticks, ""), (end - ticks, end, "")]
-    brackets: list[int] = []
-    runs: list[tuple[int, int]] = []
-    at = span = 0
-    while found := _SPECIAL.search(text, at):
-        start, mark = found.start(), found.group()
-        while span < len(spans) and spans[span][1] <= start:
-            span += 1
-        if span < len(spans) and spans[span][0] <= start:
-            at = spans[span][1]
-        elif mark in "*_~":
-            at = start + 1
-            while at < len(text) and text[at] == mark:
-                at += 1
-            runs.append((start, at))
-        elif mark in "[]!":
-            at = _bracket(text, start, brackets, cuts)
-        elif mark == "{":
-            at = _role(text, start, spans, span, cuts)
-        else:
-            at = _sign(text, start, cuts)
-    cuts += _emphasis(text, runs)
-    return cuts
-
-
-def _bracket(text: str, start: int, brackets: list[int], cuts: list[Cut]) -> int:
-    """Read the beginning or end of a link or an image; returns where to go on."""
-    if text[start] == "]":
-        return _closed(text, start, brackets, cuts)
-    if text[start] == "[":
-        if note := _FOOTNOTE.match(text, start):
-            cuts.append((start, note.end(), ""))
-            return note.end()
-        brackets.append(start)
-        return start + 1
-    if text[start + 1 : start + 2] == "[":
-        brackets.append(start)
-        return start + 2
-    return start + 1
-
-
-def _sign(text: str, start: int, cuts: list[Cut]) -> int:
-    """Read an escape, a masked character, a link in angle brackets or an entity; returns where to go on."""
-    mark = text[start]
-    if mark == "\\":
-        if text[start + 1 : start + 2] in _PUNCTUATION or text[start + 1 : start + 2] == "\n":
-            cuts.append((start, start + 1, ""))
-            return start + 2
-    elif mark == DROP:
-        cuts.append((start, start + 1, ""))
-    elif mark == "<":
-        if link := _AUTOLINK.match(text, start):
-            cuts += [(start, start + 1, ""), (link.end() - 1, link.end(), "")]
-            return link.end()
-    elif entity := ENTITY.match(text, start):
-        plain = html.unescape(entity.group())
-        if plain != entity.group():
-            cuts.append((start, entity.end(), plain))
-            return entity.end()
-    return start + 1
-
-
-def _role(text: str, start: int, spans: list[tuple[int, int, int]], span: int, cuts: list[Cut]) -> int:
-    """Read the name of a role before its text; returns where to go on."""
-    role = _ROLE.match(text, start)
-    if role is None:
-        return start + 1
-    at = role.end()
-    cuts.append((start, at, ""))
-    while span < len(spans) and spans[span][0] < at:
-        span += 1
-    if span < len(spans) and spans[span][0] == at:
-        _, end, ticks = spans[span]
-        # The text may end in a target, which is not seen: ``{ref}`words <target>```.
-        if found := _TARGET.search(text, max(at, end - ticks - 600), end - ticks):
-            cuts.append((found.start(), found.end(), ""))
-    return at
-
-
-def _closed(text: str, close: int, brackets: list[int], cuts: list[Cut]) -> int:
-    """Read what follows the end of a link's text; returns where to go on."""
-    if not brackets:
-        return close + 1
-    begin = brackets.pop()
-    image = text[begin] == "!"
-    head = (begin, begin + 2 if image else begin + 1, "")
-    after = text[close + 1 : close + 2]
-    if after == "(":
-        found = _DESTINATION.match(text, close + 1) or _LOOSE.match(text, close + 1)
-        if found:
-            cuts += [head, (close, found.end(), "")]
-            return found.end()
-    elif after == "[" and (found := _REFERENCE.match(text, close + 1)):
-        cuts += [head, (close, found.end(), "")]
-        return found.end()
-    if image:
-        cuts += [head, (close, close + 1, "")]
-    elif after == "]" and brackets and brackets[-1] == begin - 1:
-        # [[Page|words]] of a wiki
-        brackets.pop()
-        bar = text.rfind("|", begin, close)
-        cuts += [(begin - 1, bar + 1 if bar >= 0 else begin + 1, ""), (close, close + 2, "")]
-        return close + 2
-    return close + 1
-
-
-def _emphasis(text: str, runs: list[tuple[int, int]]) -> list[Cut]:
-    """Return the marks of emphasis that have a partner."""
-    cuts: list[Cut] = []
-    waiting: dict[str, list[list[int]]] = {"*": [], "_": [], "~": []}
-    for start, end in runs:
-        mark = text[start]
-        before = text[start - 1] if start else " "
-        after = text[end] if end < len(text) else " "
-        behind, ahead = _edge(before), _edge(after)
-        left = after not in _SPACE and (not ahead or behind or before in _SPACE)
-        right = before not in _SPACE and (not behind or ahead or after in _SPACE)
-        if mark == "_":
-            opens = left and (not right or behind)
-            closes = right and (not left or ahead)
-        elif mark == "~":
-            opens, closes = left and end - start == 2, right and end - start == 2
-        else:
-            opens, closes = left, right
-        open_ones = waiting[mark]
-        at = start
-        while closes and at < end and open_ones:
-            first, last = open_ones.pop()
-            used = min(end - at, last - first)
-            cuts += [(last - used, last, ""), (at, at + used, "")]
-            at += used
-            if last - used > first:
-                open_ones.append([first, last - used])
-        if opens and at < end:
-            open_ones.append([at, end])
-    return cuts
 
 
 def _edge(sign: str) -> bool:

@@ -69,6 +69,14 @@ class Masked:
     headings: list[tuple[int, int, int]] = field(default_factory=list)
 
 
+def tick_runs(text: str, start: int, end: int) -> dict[int, list[int]]:
+    """Return where the runs of backticks begin, by their length."""
+    found: dict[int, list[int]] = {}
+    for match in _TICKS.finditer(text, start, end):
+        found.setdefault(match.end() - match.start(), []).append(match.start())
+    return found
+
+
 def front_matter(source: str) -> tuple[int, str]:
     """Return where the front matter ends (0 without one) and the title it gives."""
     begin = len(source) - len(source.lstrip(" \n\t"))
@@ -192,9 +200,7 @@ class _Scanner:
             mark: source.rfind(mark, start, end) for mark in (">", '"', "'", "-->", "?>", "]]>", "%>")
         }
         self.no_table = False
-        self.ticks: dict[int, list[int]] = {}
-        for match in _TICKS.finditer(source, start, end):
-            self.ticks.setdefault(match.end() - match.start(), []).append(match.start())
+        self.ticks = tick_runs(source, start, end)
         self.blank = [match.start() for match in re.finditer(r"\n[ \t]{0,200}\n", source[start:end])]
 
     def scan(self) -> None:

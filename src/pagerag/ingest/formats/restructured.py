@@ -14,9 +14,9 @@ from itertools import dropwhile
 from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
-from pagerag.ingest.formats.restructured_inline import inline
+from pagerag.ingest.formats.restructured_inline import RestructuredMarks
 from pagerag.ingest.formats.restructured_tables import grid_table, simple_table
-from pagerag.ingest.formats.stretch import FileSpan, Kept, LineReader, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Stretch, lines_of
 
 _ADORNED = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]{0,200}\Z")
 _EXPLICIT = re.compile(r"\.\.(?:[ \t]+|\Z)")
@@ -104,9 +104,9 @@ class _Reader(LineReader):
 
     # -- lines
 
-    def inline(self, text: str) -> Iterable[Kept]:
-        """Return which characters of a paragraph a reader sees."""
-        return inline(text, self.targets)
+    def inline(self, text: str) -> list[Cut]:
+        """Return which characters of a paragraph a reader does not see."""
+        return RestructuredMarks(text, self.targets).read()
 
     def words(self, span: FileSpan) -> str:
         """Return the characters of a line, tabs as spaces."""
@@ -151,7 +151,7 @@ class _Reader(LineReader):
     def _literal(self, lines: Sequence[FileSpan]) -> None:
         inner = list(dropwhile(self.blank, self._inner(lines)))
         if inner:
-            self.builder.block(Stretch(self.source, inner).all(), code=True, atom=self.items > 0)
+            self.builder.block(Stretch(self.source, inner).pieces(), code=True, atom=self.items > 0)
 
     # -- blocks
 

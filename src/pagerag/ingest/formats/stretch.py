@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from pagerag.ingest.builder import Piece, TextBuilder, added
+from pagerag.ingest.builder import Piece, TextBuilder
+from pagerag.ingest.formats.markup import ENTITY
 
 
 class FileSpan(NamedTuple):
@@ -16,31 +19,54 @@ class FileSpan(NamedTuple):
     end: int
 
 
-class Kept(NamedTuple):
-    """Characters of a stretch that belong to its text: as they are, or as ``instead``."""
-
-    start: int
-    end: int
-    instead: str | None = None
-
-
 Cut = tuple[int, int, str]
 """Characters that are taken out (start, end), and what stands there instead."""
 
 
-def kept_between(text: str, cuts: Iterable[Cut]) -> Iterator[Kept]:
-    """Yield what is left of ``text``; of cuts that overlap, the first one counts."""
-    at = 0
-    for start, end, instead in sorted(cuts):
-        if start < at:
-            continue
-        if start > at:
-            yield Kept(at, start)
-        if instead:
-            yield Kept(start, end, instead)
-        at = end
-    if at < len(text):
-        yield Kept(at, len(text))
+class Marks:
+    """Reads the marks of a paragraph from left to right and gathers what they take out of it."""
+
+    special: ClassVar[re.Pattern[str]]
+    """Finds the next mark."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.cuts: list[Cut] = []
+
+    def read(self) -> list[Cut]:
+        """Return what is not seen of the paragraph."""
+        at = 0
+        while found := self.special.search(self.text, at):
+            at = self._mark(found)
+        return self.cuts
+
+    def _mark(self, found: re.Match[str]) -> int:
+        """Read the mark that was found; returns where to go on."""
+        raise NotImplementedError
+
+    def cut(self, start: int, end: int, instead: str = "") -> int:
+        """Take characters out; returns their end."""
+        self.cuts.append((start, end, instead))
+        return end
+
+    def only(self, found: re.Match[str], group: int = 1) -> int:
+        """Take out what a match has on both sides of a group; returns its end."""
+        self.cut(found.start(), found.start(group))
+        return self.cut(found.end(group), found.end())
+
+    def entity(self, start: int) -> int:
+        """Read an entity of HTML."""
+        found = ENTITY.match(self.text, start)
+        if found is None or (plain := html.unescape(found.group())) == found.group():
+            return start + 1
+        return self.cut(start, found.end(), plain)
+
+    def run(self, start: int) -> int:
+        """Return the end of the signs that are the same as the one at ``start``."""
+        end = start + 1
+        while self.text.startswith(self.text[start], end):
+            end += 1
+        return end
 
 
 class Stretch:
@@ -61,28 +87,31 @@ class Stretch:
         line = bisect_right(self._starts, place) - 1
         return self._origins[line] + place - self._starts[line]
 
-    def pieces(self, kept: Iterable[Kept]) -> Iterator[Piece]:
-        """Yield pieces for the kept characters; what crosses a line end is cut there."""
-        for start, end, instead in kept:
-            if instead is not None:
-                last = self.origin(end - 1) + 1 if end > start else self.origin(start)
-                yield Piece(instead, self.origin(start), last) if end > start else added(instead)
+    def pieces(self, cuts: Iterable[Cut] = ()) -> list[Piece]:
+        """Return what cuts leave of the text, cut at line ends too; where they overlap, the first counts."""
+        found: list[Piece] = []
+        at, size = 0, len(self.text)
+        for start, end, instead in [*sorted(cuts), (size, size, "")]:
+            if start < at:
                 continue
-            line = bisect_right(self._starts, start) - 1
-            while start < end:
-                stop = self._starts[line + 1] if line + 1 < len(self._starts) else end + 1
-                shift = self._origins[line] - self._starts[line]
-                last = min(end, stop - 1)
-                if last > start:
-                    yield Piece(self.text[start:last], start + shift, last + shift)
-                if end >= stop:
-                    mark = last + shift  # the line's end in the source, so that whole lines stay one run
-                    yield Piece("\n", mark, mark + (2 if self.source[mark : mark + 1] == "\r" else 1))
-                start, line = stop, line + 1
+            found += self._plain(at, start)
+            if instead:
+                found.append(Piece(instead, self.origin(start), self.origin(end - 1) + 1))
+            at = end
+        return found
 
-    def all(self) -> list[Piece]:
-        """Return everything as it is."""
-        return list(self.pieces([Kept(0, len(self.text))]))
+    def _plain(self, start: int, end: int) -> Iterator[Piece]:
+        line = bisect_right(self._starts, start) - 1
+        while start < end:
+            stop = self._starts[line + 1] if line + 1 < len(self._starts) else end + 1
+            shift = self._origins[line] - self._starts[line]
+            last = min(end, stop - 1)
+            if last > start:
+                yield Piece(self.text[start:last], start + shift, last + shift)
+            if end >= stop:
+                mark = last + shift  # the line's end in the source, so that whole lines stay one run
+                yield Piece("\n", mark, mark + (2 if self.source[mark : mark + 1] == "\r" else 1))
+            start, line = stop, line + 1
 
 
 class LineReader:
@@ -92,8 +121,8 @@ class LineReader:
         self.source, self.builder = source, builder
         self.before: list[Piece] = []  # what stands before the next paragraph: the term that it defines
 
-    def inline(self, text: str) -> Iterable[Kept]:
-        """Return which characters of a paragraph a reader sees."""
+    def inline(self, text: str) -> list[Cut]:
+        """Return which characters of a paragraph a reader does not see."""
         raise NotImplementedError
 
     def words(self, span: FileSpan) -> str:
@@ -107,7 +136,7 @@ class LineReader:
     def pieces(self, spans: Sequence[FileSpan]) -> list[Piece]:
         """Return what is seen of some lines that belong together."""
         stretch = Stretch(self.source, spans)
-        return list(stretch.pieces(self.inline(stretch.text)))
+        return stretch.pieces(self.inline(stretch.text))
 
     def cell(self, spans: Iterable[FileSpan]) -> list[Piece]:
         """Return what is seen of a table's cell, blank lines left out."""

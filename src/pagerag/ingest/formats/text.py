@@ -42,7 +42,7 @@ def _add_text(source: str, builder: TextBuilder) -> str | None:
     def done(*, heading: int = 0) -> None:
         if paragraph:
             item = bool(_ITEM.match(source, *paragraph[0])) or turns
-            builder.block(Stretch(source, paragraph).all(), atom=item, heading=heading, lines=True)
+            builder.block(Stretch(source, paragraph).pieces(), atom=item, heading=heading, lines=True)
             paragraph.clear()
 
     for start, end in lines:
