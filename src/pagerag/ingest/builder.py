@@ -163,6 +163,15 @@ class TextBuilder:
             pieces[-1] = _trimmed(pieces[-1])
         self.block(pieces, atom=True)
 
+    def rows(self, rows: Iterable[Sequence[Sequence[Piece]]], heads: int) -> None:
+        """Add the rows of a table; of the first ``heads`` the last names the columns."""
+        headers: list[str] = []
+        for number, cells in enumerate(rows):
+            if number < heads:
+                headers = list(map(words_of, cells))
+            else:
+                self.row(cells, headers)
+
     def _next(self) -> int:
         return self._length + 2 if self._length else 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from pagerag.ingest.builder import TextBuilder, added, words_of
+from pagerag.ingest.builder import TextBuilder, added
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
-from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Marks, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Marks, lines_of
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)")
 _ATTRIBUTE = re.compile(r":!?([\w-]{1,80})!?:(?:[ \t]+([^\n]{0,2000}))?\Z")
@@ -53,49 +54,38 @@ class _Reader(LineReader):
         """Return which characters of a paragraph a reader does not see."""
         return _Marks(text, self.attributes).read()
 
-    def _done(self) -> None:
+    def _done(self, *, atom: bool = False) -> None:
         """End the paragraph."""
-        if self.paragraph:
-            if self.code:
-                self.builder.block(Stretch(self.source, self.paragraph).pieces(), code=True)
-            else:
-                self.builder.block([*self.before, *self.pieces(self.paragraph)], atom=self.atom)
-                self.before = []
-        self.paragraph, self.atom, self.code = [], False, False
+        if self.code:
+            self.literal(self.paragraph)
+        elif self.paragraph:
+            self.builder.block([*self.before, *self.pieces(self.paragraph)], atom=self.atom)
+            self.before = []
+        self.paragraph, self.atom, self.code = [], atom, False
 
     def read(self) -> None:
         at = 0
         while at < len(self.lines):
             at = self._line(at)
         self._done()
-        if self.before:
-            self.builder.block(self.before, atom=True)
+        self.builder.block(self.before, atom=True)
 
     def _line(self, at: int) -> int:
         """Read the line; returns the next one to read."""
         span = self.lines[at]
         words = self.words(span).rstrip()
-        if not words.strip():
+        if not words.strip() or _MACRO.match(words) or _RULE.match(words) or _WRAPPING.match(words):
             self._done()
-            return at + 1
-        if words == "+":  # what follows belongs to the item
-            atom = self.atom
-            self._done()
-            self.atom = atom
-            return at + 1
-        if _VERBATIM.match(words):
+        elif words == "+":
+            self._done(atom=self.atom)  # what follows belongs to the item
+        elif _VERBATIM.match(words):
             self._done()
             return self._verbatim(at, words)
-        if _TABLE.match(words):
+        elif _TABLE.match(words):
             self._done()
             return self._table(at, words)
-        if words.startswith("//") or _MACRO.match(words) or _RULE.match(words) or _WRAPPING.match(words):
-            if not words.startswith("//"):
-                self._done()
-            return at + 1
-        if not self.paragraph and self._marks(span, words):
-            return at + 1
-        self._text(span, words)
+        elif not words.startswith("//") and (self.paragraph or not self._marks(span, words)):
+            self._text(span, words)
         return at + 1
 
     def _marks(self, span: FileSpan, words: str) -> bool:
@@ -121,31 +111,28 @@ class _Reader(LineReader):
     def _text(self, span: FileSpan, words: str) -> None:
         """Read a line of a paragraph, an item or a definition."""
         if self.code:
-            self.paragraph.append(span)
-            return
-        if found := _ITEM.match(words):
-            self._done()
-            self.atom = True
-            self.paragraph.append(FileSpan(span.start + found.end(), span.end))
-            return
-        if (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
-            self._done()
+            pass
+        elif found := _ITEM.match(words):
+            self._done(atom=True)
+            span = span.behind(found.end())
+        elif (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
+            self._done(atom=True)
             term = FileSpan(span.start + found.start(1), span.start + found.end(1))
             self.before = [*self.pieces([term]), added(": ")]
-            self.atom = True
-            if found.end() < len(words):
-                self.paragraph.append(FileSpan(span.start + found.end(), span.end))
-            return
-        if not self.paragraph and words[0] in " \t" and not self.before:
-            self.code = True  # an indented paragraph is literal
-        self.atom = self.atom or bool(self.before)
+            if found.end() == len(words):
+                return
+            span = span.behind(found.end())
+        else:
+            # An indented paragraph is literal.
+            self.code = not self.paragraph and words[0] in " \t" and not self.before
+            self.atom = self.atom or bool(self.before)
         self.paragraph.append(span)
 
     def _verbatim(self, at: int, mark: str) -> int:
         """Read a block whose content is taken as it is, or left out (comments, raw output)."""
         end = self._closing(at, mark[:3] if mark.startswith("```") else mark)
-        if mark[0] not in "/+" and end > at + 1:
-            self.builder.block(Stretch(self.source, self.lines[at + 1 : end]).pieces(), code=True)
+        if mark[0] not in "/+":
+            self.literal(self.lines[at + 1 : end])
         return end + 1
 
     def _closing(self, at: int, mark: str) -> int:
@@ -158,27 +145,19 @@ class _Reader(LineReader):
     def _table(self, at: int, mark: str) -> int:
         end = self._closing(at, mark)
         body = self.lines[at + 1 : end]
-        first_line = 0  # how many cells it begins
+        parts = [list(self._cells(line)) for line in body]
+        begun = [sum(begins for begins, _ in found) for found in parts]
         cells: list[list[FileSpan]] = []
-        for line in body:
-            found = list(self._cells(line))
-            first_line = first_line or sum(opened for opened, _ in found)
-            for opened, span in found:
-                if opened:
-                    cells.append([span])
-                elif cells:
-                    cells[-1].append(span)
+        for begins, span in chain.from_iterable(parts):
+            if begins:
+                cells.append([span])
+            elif cells:
+                cells[-1].append(span)
         blank = next((n for n, line in enumerate(body) if self.blank(line)), 0)
-        above = sum(opened for line in body[:blank] for opened, _ in self._cells(line))
-        width = self._columns() or first_line or 1
-        head = "header" in self.options or (above == width and blank < len(body))
-        headers: list[str] = []
-        for start in range(0, len(cells), width):
-            row = [self.cell(cell) for cell in cells[start : start + width]]
-            if head and not start:
-                headers = list(map(words_of, row))
-            else:
-                self.builder.row(row, headers)
+        width = self._columns() or next(filter(None, begun), 1)
+        head = "header" in self.options or (sum(begun[:blank]) == width and blank < len(body))
+        rows = (cells[start : start + width] for start in range(0, len(cells), width))
+        self.builder.rows((list(map(self.cell, row)) for row in rows), int(head))
         self.options = ""
         return end + 1
 
@@ -187,12 +166,9 @@ class _Reader(LineReader):
         found = _COLUMNS.search(self.options)
         if found is None:
             return 0
-        given = found.group(1) or found.group(2)
-        count = 0
-        for part in given.replace(";", ",").split(","):
-            times = re.match(r"\s{0,9}(\d{1,3})\*", part)
-            count += min(int(times.group(1)), 200) if times else 1
-        return count
+        parts = (found.group(1) or found.group(2)).replace(";", ",").split(",")
+        times = (re.match(r"\s{0,9}(\d{1,3})\*", part) for part in parts)
+        return sum(min(int(found.group(1)), 200) if found else 1 for found in times)
 
     def _cells(self, line: FileSpan) -> Iterator[tuple[bool, FileSpan]]:
         """Yield the parts of a table's line: whether a cell begins with it, and where it stands."""
@@ -221,15 +197,8 @@ _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,\s{0,8}([^\n]{1,500}?))?>>")
 _ANCHOR = re.compile(r"\[\[[^\[\]\n]{1,300}\]\]|\[[#.][^\[\]\n]{1,200}\](?=[#*_`])")
 _NAMED = re.compile(r"\{([\w-]{1,80})\}")
 _CHARACTERS = {
-    "nbsp": " ",
-    "amp": "&",
-    "lt": "<",
-    "gt": ">",
-    "sp": " ",
-    "empty": "",
-    "plus": "+",
-    "asterisk": "*",
-}
+    "nbsp": " ", "amp": "&", "lt": "<", "gt": ">", "sp": " ", "empty": "", "plus": "+", "asterisk": "*",
+}  # fmt: skip
 
 
 class _Marks(Marks):
@@ -270,9 +239,9 @@ class _Marks(Marks):
         first, colon = macro.end(), text.find(":", start) + 1
         close = text.find("]", first)
         if close == first:
-            if text.startswith(("image", "icon", "anchor"), start):
-                return self.cut(start, close + 1)
             if not text.startswith("http", start):
+                if text.startswith(("image", "icon", "anchor")):
+                    return self.cut(start, close + 1)
                 self.cut(start, colon)
             return self.cut(close - 1, close + 1)
         # A caret or attributes behind the words are not seen.

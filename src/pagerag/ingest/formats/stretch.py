@@ -18,6 +18,10 @@ class FileSpan(NamedTuple):
     start: int
     end: int
 
+    def behind(self, place: int) -> FileSpan:
+        """Return the span without its first ``place`` characters."""
+        return FileSpan(min(self.start + place, self.end), self.end)
+
 
 Cut = tuple[int, int, str]
 """Characters that are taken out (start, end), and what stands there instead."""
@@ -137,6 +141,10 @@ class LineReader:
         """Return what is seen of some lines that belong together."""
         stretch = Stretch(self.source, spans)
         return stretch.pieces(self.inline(stretch.text))
+
+    def literal(self, spans: Sequence[FileSpan], *, atom: bool = False) -> None:
+        """Add lines as they are."""
+        self.builder.block(Stretch(self.source, spans).pieces(), code=True, atom=atom)
 
     def cell(self, spans: Iterable[FileSpan]) -> list[Piece]:
         """Return what is seen of a table's cell, blank lines left out."""
