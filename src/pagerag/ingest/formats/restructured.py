@@ -9,14 +9,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, words_of
+from pagerag.ingest.builder import Piece, TextBuilder, added, number_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured_inline import RestructuredMarks
 from pagerag.ingest.formats.restructured_tables import grid_table, simple_table
-from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, lines_of
 
 _ADORNED = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]{0,200}\Z")
 _EXPLICIT = re.compile(r"\.\.(?:[ \t]+|\Z)")
@@ -53,11 +52,9 @@ _ADMONITIONS = frozenset(
     "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()
 )
 _VERSIONS = {
-    "versionadded": "New in version ",
-    "versionchanged": "Changed in version ",
-    "deprecated": "Deprecated since version ",
-    "versionremoved": "Removed in version ",
-}
+    "versionadded": "New in version ", "versionchanged": "Changed in version ",
+    "deprecated": "Deprecated since version ", "versionremoved": "Removed in version ",
+}  # fmt: skip
 _DEEPEST = 40
 
 
@@ -122,36 +119,31 @@ class _Reader(LineReader):
     def _block(self, lines: Sequence[FileSpan], at: int, indent: int = 1) -> int:
         """Return where a block that is indented by at least ``indent`` ends."""
         last = at
-        while at < len(lines):
-            if not self.blank(lines[at]):
-                if self._indent(lines[at]) < indent:
+        for place in range(at, len(lines)):
+            if not self.blank(lines[place]):
+                if self._indent(lines[place]) < indent:
                     break
-                last = at + 1
-            at += 1
+                last = place + 1
         return last
 
     def _inner(self, lines: Sequence[FileSpan]) -> list[FileSpan]:
         """Return lines without their common indentation."""
         less = min((self._indent(span) for span in lines if not self.blank(span)), default=0)
-        return [_from(span, less) for span in lines]
+        return [span.behind(less) for span in lines]
 
     def _behind(self, lines: Sequence[FileSpan], mark: int) -> list[FileSpan]:
         """Return a block without the ``mark`` characters that begin it and the indentation of its rest."""
-        return [_from(lines[0], mark), *self._inner(lines[1:])]
+        return [lines[0].behind(mark), *self._inner(lines[1:])]
 
     def _emit(self, spans: Sequence[FileSpan], *, heading: int = 0, atom: bool = False) -> None:
-        if not spans:
-            return
-        pieces = self.pieces(spans)
-        if not heading and self.before:
-            pieces = [*self.before, *pieces]
-            self.before = []
-        self.builder.block(pieces, heading=heading, atom=atom or self.items > 0)
+        if spans:
+            pieces = self.pieces(spans)
+            if not heading:
+                pieces, self.before = [*self.before, *pieces], []
+            self.builder.block(pieces, heading=heading, atom=atom or self.items > 0)
 
     def _literal(self, lines: Sequence[FileSpan]) -> None:
-        inner = list(dropwhile(self.blank, self._inner(lines)))
-        if inner:
-            self.builder.block(Stretch(self.source, inner).pieces(), code=True, atom=self.items > 0)
+        self.literal(self._inner(lines), atom=self.items > 0)
 
     # -- blocks
 
@@ -159,27 +151,26 @@ class _Reader(LineReader):
         """Add the blocks of these lines."""
         at = 0
         while at < len(lines):
-            span = lines[at]
-            words = self.words(span)
+            words = self.words(lines[at])
             if not words.strip():
                 at += 1
-                continue
-            if depth == 0 and (after := self._section(lines, at)):
+            elif depth == 0 and (after := self._section(lines, at)):
                 at = after
-                continue
-            if words[0] == " ":
+            elif words[0] == " ":
                 end = self._block(lines, at)
                 self._nested(self._inner(lines[at:end]), depth)
                 at = end
-                continue
-            at = self._one(lines, at, words, depth)
+            else:
+                at = self._one(lines, at, words, depth)
 
-    def _nested(self, lines: Sequence[FileSpan], depth: int) -> None:
+    def _nested(self, lines: Sequence[FileSpan], depth: int, *, item: bool = False) -> None:
         """Add what stands inside a block; what is nested too deeply is taken as it is."""
+        self.items += item
         if depth < _DEEPEST:
             self.read(lines, depth + 1)
         else:
             self._literal(lines)
+        self.items -= item
 
     def _one(self, lines: Sequence[FileSpan], at: int, words: str, depth: int) -> int:
         """Read the block that begins at this line; returns where the next one does."""
@@ -194,22 +185,28 @@ class _Reader(LineReader):
         if _ADORNED.match(words) and len(words.strip()) >= 4:
             return at + 1  # a rule
         if found := _BULLET.match(words) or self._numbered(lines, at, words):
-            return self._item(lines, at, found.end(), depth)
+            end = self._block(lines, at + 1, min(found.end(), 2))
+            self._nested(self._behind(lines[at:end], found.end()), depth, item=True)
+            return end
         if found := _FIELD.match(words):
-            return self._field(lines, at, found, depth)
+            end = self._block(lines, at + 1)
+            body = self._behind(lines[at:end], found.end())
+            if self._filled(body):
+                start = lines[at].start
+                self._named([FileSpan(start + found.start(1), start + found.end(1))], body, depth)
+            return end
         if _LINE_BLOCK.match(words):
-            end = at
+            end = at + 1
             while end < len(lines) and _LINE_BLOCK.match(self.words(lines[end])):
                 end += 1
-            self._emit([_from(span, 2) for span in lines[at:end]])
+            self._emit([span.behind(2) for span in lines[at:end]])
             return end
         return self._paragraph(lines, at, depth)
 
     def _section(self, lines: Sequence[FileSpan], at: int) -> int:
         """Read a title at this line, with a line below it or lines on both sides; 0 when there is none."""
         words = self.words(lines[at])
-        adorned = _ADORNED.match(words)
-        if adorned:
+        if _ADORNED.match(words):
             if at + 2 >= len(lines) or self.words(lines[at + 2]).strip() != words.strip():
                 return 0
             span, style, after = lines[at + 1], f"over{words[0]}", at + 3
@@ -226,8 +223,7 @@ class _Reader(LineReader):
             return 0
         if style not in self.styles:
             self.styles.append(style)
-        level = self.styles.index(style) + 1
-        self._emit([span], heading=level)
+        self._emit([span], heading=self.styles.index(style) + 1)
         if not self.title:
             self.title = self.builder.sections[-1].title if self.builder.sections else ""
         return after
@@ -240,30 +236,12 @@ class _Reader(LineReader):
         below = self.words(lines[at + 1])
         return found if not below.strip() or below[0] == " " or _NUMBER.match(below) else None
 
-    def _item(self, lines: Sequence[FileSpan], at: int, indent: int, depth: int) -> int:
-        end = self._block(lines, at + 1, min(indent, 2))
-        self.items += 1
-        self._nested(self._behind(lines[at:end], indent), depth)
-        self.items -= 1
-        return end
-
-    def _field(self, lines: Sequence[FileSpan], at: int, found: re.Match[str], depth: int) -> int:
-        end = self._block(lines, at + 1)
-        body = self._behind(lines[at:end], found.end())
-        if self._filled(body):
-            start = lines[at].start
-            self._named([FileSpan(start + found.start(1), start + found.end(1))], body, depth)
-        return end
-
     def _named(self, name: Sequence[FileSpan], body: Sequence[FileSpan], depth: int) -> None:
         """Add blocks of which the first stands behind a name: a definition, a field."""
         self.before = [*self.before, *self.pieces(name), added(": ")]
-        self.items += 1
-        self._nested(body, depth)
-        self.items -= 1
-        if self.before:
-            self.builder.block(self.before[:-1], atom=True)
-            self.before = []
+        self._nested(body, depth, item=True)
+        self.builder.block(self.before[:-1], atom=True)
+        self.before = []
 
     def _paragraph(self, lines: Sequence[FileSpan], at: int, depth: int) -> int:
         end = at + 1
@@ -280,21 +258,20 @@ class _Reader(LineReader):
             self._literal(spans)
             return end
         if last.endswith("::"):
-            tail = spans[-1]
-            stop = tail.start + len(last) - (2 if last == "::" or last.endswith(" ::") else 1)
-            spans[-1] = FileSpan(tail.start, stop)
+            start = spans.pop().start
+            spans.append(FileSpan(start, start + len(last) - (2 if (" " + last).endswith(" ::") else 1)))
             if self._filled(spans):
                 self._emit(spans)
             stop = self._block(lines, end)
             self._literal(lines[end:stop])
-            return max(stop, end)
+            return stop
         self._emit(spans)
         return end
 
     # -- explicit markup
 
     def _explicit(self, lines: Sequence[FileSpan], indent: int, depth: int) -> None:
-        first = _from(lines[0], indent)
+        first = lines[0].behind(indent)
         words = self.words(first)
         if _TARGET.match(words):
             return
@@ -305,14 +282,13 @@ class _Reader(LineReader):
         if directive is None or words.startswith("|"):
             return  # a comment, or a substitution
         name = directive.group(1).lower()
-        self._directive(name, _from(first, directive.end()), lines[1:], depth)
+        self._directive(name, first.behind(directive.end()), lines[1:], depth)
 
     def _directive(self, name: str, argument: FileSpan, rest: Sequence[FileSpan], depth: int) -> None:
         plain = name.rpartition(":")[2]
         if plain in _SILENT:
             return
-        inner = self._inner(rest)
-        arguments, options, content = self._parts(argument, inner)
+        arguments, options, content = self._parts(argument, self._inner(rest))
         if plain in _CODE:
             self._literal(content)
         elif plain in _ADMONITIONS:
@@ -320,16 +296,14 @@ class _Reader(LineReader):
             self._nested([*arguments, *content], depth)
         elif plain in ("list-table", "flat-table"):
             self._emit(arguments)
-            self._list_table(content, options)
+            rows = (list(map(self.cell, self._items(row))) for row in self._items(content))
+            self.builder.rows(rows, number_of(options.get("header-rows", ""), 0))
         elif plain == "csv-table":
             self._emit(arguments)
             self._csv_table(content, options)
         elif plain in _VERSIONS:
             self._version(plain, arguments, content, depth)
-        elif (
-            plain in ("figure", "only", "ifconfig", "container", "class", "rst-class", "table")
-            and name == plain
-        ):
+        elif name in ("figure", "only", "ifconfig", "container", "class", "rst-class", "table"):
             if plain == "table" or (plain == "class" and content and "(" in self.words(argument)):
                 self._emit(arguments)
             self._nested(content, depth)
@@ -374,38 +348,23 @@ class _Reader(LineReader):
         else:
             self._emit(arguments, atom=True)
 
-    def _list_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
-        """Add a table that is written as a list of lists."""
-        heads = number_of(options.get("header-rows", ""), 0)
-        headers: list[str] = []
-        for number, row in enumerate(self._items(content)):
-            cells = [self.cell(cell) for cell in self._items(row)]
-            if number < heads:
-                headers = list(map(words_of, cells))
-            else:
-                self.builder.row(cells, headers)
-
     def _items(self, lines: Sequence[FileSpan]) -> Iterator[list[FileSpan]]:
         at = 0
         while at < len(lines):
             words = self.words(lines[at])
-            found = _BULLET.match(words) or re.match(r"[-*+](?:\s|\Z)", words)
-            if found is None:
-                at += 1
-                continue
-            end = self._block(lines, at + 1)
-            yield self._behind(lines[at:end], found.end())
+            end = at + 1
+            if found := _BULLET.match(words) or re.match(r"[-*+](?:\s|\Z)", words):
+                end = self._block(lines, end)
+                yield self._behind(lines[at:end], found.end())
             at = end
 
     def _csv_table(self, content: Sequence[FileSpan], options: dict[str, str]) -> None:
-        headers: list[str] = []
-        if options.get("header"):
-            headers = next(csv.reader([options["header"]], skipinitialspace=True), [])
+        headers = _values(options.get("header", ""))
         heads = number_of(options.get("header-rows", ""), 0)
         for span in content:
             if self.blank(span):
                 continue
-            values = next(csv.reader([self.words(span)], skipinitialspace=True), [])
+            values = _values(self.words(span))
             if heads:
                 headers, heads = values, heads - 1
                 continue
@@ -417,6 +376,5 @@ class _Reader(LineReader):
             self.builder.row(cells, headers)
 
 
-def _from(span: FileSpan, place: int) -> FileSpan:
-    """Return a line without its first ``place`` characters."""
-    return FileSpan(min(span.start + place, span.end), span.end)
+def _values(line: str) -> list[str]:
+    return next(csv.reader([line], skipinitialspace=True), [])

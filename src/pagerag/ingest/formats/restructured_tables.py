@@ -45,12 +45,9 @@ def _wide(first: str, columns: Sequence[int]) -> list[tuple[int, int, int]]:
 
     Where a column has no bar, the cell before it takes several.
     """
-    kept = [
-        (number, place)
-        for number, place in enumerate(columns)
-        if number in (0, len(columns) - 1) or first[place : place + 1] in "|+"
-    ]
-    return [(number, a + 1, b) for (number, a), (_, b) in pairwise(kept)]
+    ends = (0, len(columns) - 1)
+    kept = [(n, place) for n, place in enumerate(columns) if n in ends or first[place : place + 1] in "|+"]
+    return [(n, a + 1, b) for (n, a), (_, b) in pairwise(kept)]
 
 
 def _column(row: Sequence[FileSpan], first: int, last: int) -> list[FileSpan]:
@@ -70,21 +67,16 @@ def simple_table(reader: LineReader, lines: Sequence[FileSpan], at: int) -> int:
         return 0
     columns = [match.span() for match in re.finditer(r"=+", reader.words(lines[at]))]
     edges = list(pairwise([*(first for first, _ in columns), 10**9]))
-    headers: list[str] = []
-    if len(rules) > 2:
-        head = lines[rules[0] + 1 : rules[1]]
-        headers = [words_of(reader.cell(_column(head, a, b))) for a, b in edges]
-    row: list[FileSpan] = []
-    for line in [*lines[rules[-2] + 1 : rules[-1]], None]:
-        if line is not None:
-            words = reader.words(line)
-            if not words.strip() or _RULE.match(words):
-                continue
-            opens = bool(words[edges[0][0] : columns[0][1]].strip())
-            if row and not opens:
-                row.append(line)
-                continue
-        if row:
-            reader.builder.row([reader.cell(_column(row, a, b)) for a, b in edges], headers)
-        row = [line] if line is not None else []
+    heads = [lines[rules[0] + 1 : rules[1]]] if len(rules) > 2 else []
+    rows: list[list[FileSpan]] = []
+    for line in lines[rules[-2] + 1 : rules[-1]]:
+        words = reader.words(line)
+        if not words.strip() or _RULE.match(words):
+            continue
+        if rows and not words[slice(*columns[0])].strip():
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    cells = ([reader.cell(_column(row, a, b)) for a, b in edges] for row in (*heads, *rows))
+    reader.builder.rows(cells, len(heads))
     return rules[-1] + 1
