@@ -7,8 +7,10 @@ import json
 import os
 import re
 from array import array
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -77,6 +79,12 @@ class IngestSettings:
         values = {key: value for key, value in asdict(self).items() if key in keys}
         body = json.dumps([_READING, analysis, values], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()[:16]
+
+
+def holding(spans: Sequence[tuple[int, ...]], at: int) -> tuple[int, ...] | None:
+    """Return which of these spans, in order and apart, holds the character ``at``."""
+    place = bisect_right(spans, at, key=itemgetter(0)) - 1
+    return spans[place] if place >= 0 and at < spans[place][1] else None
 
 
 class Section(NamedTuple):

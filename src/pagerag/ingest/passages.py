@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from pagerag.ingest.documents import Document, IngestSettings
+from pagerag.ingest.documents import Document, IngestSettings, holding
 from pagerag.store import Unit
 from pagerag.text import Analyzer, extract_entities, split_sentences
 from pagerag.text.lexicon import STOP_WORDS
@@ -134,7 +134,6 @@ class _Cut:
         self.sections = document.sections
         self.heads = [section.start for section in document.sections]
         self.atoms = document.atoms
-        self.starts = [start for start, _ in document.atoms]
         self.sentences = list(_bounded(self.text, split_sentences(self.text), self.limit))
 
     def breaks(self, begin: int, place: int) -> bool:
@@ -143,7 +142,8 @@ class _Cut:
             return True
         start, end = self.sentences[begin][0], self.sentences[place - 1][1]
         following, last = self.sentences[place]
-        first, behind = self._atom(following)
+        # The item or the row that the sentence stands in, if any.
+        first, behind = holding(self.atoms, following) or (-1, -1)
         if 0 <= first <= start and behind - start <= self.limit:
             return False  # inside an item or a row that fits
         if first == following and behind - first <= self.limit:
@@ -154,13 +154,6 @@ class _Cut:
         return (
             "\n\n" in self.text[end:following] and end - start >= self.limit // 2 and first in (-1, following)
         )
-
-    def _atom(self, at: int) -> tuple[int, int]:
-        """Return the item or row that holds this character, (-1, -1) when none does."""
-        place = bisect_right(self.starts, at) - 1
-        if place >= 0 and at < self.atoms[place][1]:
-            return self.atoms[place]
-        return -1, -1
 
     def heading_between(self, place: int) -> bool:
         """Return whether a heading stands between the sentence ``place`` and the one before."""

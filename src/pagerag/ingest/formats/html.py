@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -16,16 +17,13 @@ from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, VOID, Tag, attribute
 
 # Not text of the page, or not its own: scripts, controls, and what surrounds the article on every page.
 _DROPPED = frozenset(
-    (
-        "script style noscript template svg head nav footer button select datalist textarea iframe object "
-        "audio video canvas map rp annotation annotation-xml noframes noembed"
-    ).split()
+    """script style noscript template svg head nav footer button select datalist textarea iframe object audio
+    video canvas map rp annotation annotation-xml noframes noembed""".split()
 )
-_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "toolbar"))
+_ROLES = frozenset("navigation banner contentinfo search menu menubar toolbar".split())
 _NAVIGATION = frozenset(
-    (
-        "nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header path"
-    ).split()
+    """nav navbar navigation breadcrumb breadcrumbs sidebar menu toc pagination pager footer header
+    path""".split()
 )
 # An opening tag of the key ends an open element of the values, nearer than the boundary.
 _CLOSES = {
@@ -60,20 +58,16 @@ def _decoded(file: SourceFile, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        pass
-    found = _DECLARED.search(data[:1024]) or _CHARSET.search(data[:4096])
+        found = _DECLARED.search(data[:1024]) or _CHARSET.search(data[:4096])
     if found is not None and b"\0" not in data[:4096]:
-        try:
+        with contextlib.suppress(LookupError, UnicodeDecodeError):
             return data.decode(found.group(1).decode("ascii"))
-        except (LookupError, UnicodeDecodeError):
-            pass
     return decode(file, data)
 
 
 def add_page(source: str, builder: TextBuilder) -> str:
     """Add the blocks of a page to ``builder`` and return the page's title."""
     page = _Page(source)
-    page.read()
     builder.add(page.blocks)
     first = next((words_of(b.pieces) for b in page.blocks if b.heading == 1), "")
     title = " ".join(page.title.split())
@@ -84,17 +78,15 @@ def add_page(source: str, builder: TextBuilder) -> str:
 
 def page_blocks(source: str, start: int, end: int) -> list[Block]:
     """Return the blocks of a part of a file that is written in HTML."""
-    page = _Page(source[start:end])
-    page.read()
-    for block in page.blocks:
-        block.pieces = _moved(block.pieces, start)
-        if block.cells is not None:
-            block.cells = [_moved(cell, start) for cell in block.cells]
-    return page.blocks
 
+    def moved(pieces: Iterable[Piece]) -> list[Piece]:
+        return [Piece(p.text, p.start + start, p.end + start) if p.start >= 0 else p for p in pieces]
 
-def _moved(pieces: Sequence[Piece], by: int) -> list[Piece]:
-    return [Piece(p.text, p.start + by, p.end + by) if p.start >= 0 else p for p in pieces]
+    blocks = _Page(source[start:end]).blocks
+    for block in blocks:
+        block.pieces = moved(block.pieces)
+        block.cells = None if block.cells is None else list(map(moved, block.cells))
+    return blocks
 
 
 @dataclass(slots=True)
@@ -135,9 +127,7 @@ class _Page:
         self.tables: list[_Table] = []
         self.term: list[Piece] = []
         self.linked = self.length = 0
-
-    def read(self) -> None:
-        for tag in tokens(self.source):
+        for tag in tokens(source):
             if tag.kind == "text":
                 self._text(tag)
             elif tag.kind == "start":
@@ -169,17 +159,12 @@ class _Page:
 
     def _flush(self, *, heading: int = 0) -> None:
         """End the block of the text so far."""
-        if not self.line:
+        if self.tables and self.tables[-1].in_cell:
+            self.line += [added(" ")] if self.line else []
             return
-        table = self.tables[-1] if self.tables else None
-        if table is not None and not table.layout and table.in_cell:
-            self.line.append(added(" "))
+        pieces, self.line = self.line, []
+        if all(piece.text.isspace() for piece in pieces):
             return
-        if all(piece.text.isspace() for piece in self.line):
-            self.line.clear()
-            return
-        pieces = list(self.line)
-        self.line.clear()
         if self.term and self.names["dd"]:
             pieces = [*self.term, added(": "), *pieces]
             self.term = []
@@ -199,8 +184,7 @@ class _Page:
             self._flush()
         if name in VOID or (tag.empty and name not in BLOCKS):
             return
-        element = _Open(name, blocks=len(self.blocks), linked=self.linked, length=self.length)
-        element.hidden = name in _DROPPED
+        element = _Open(name, name in _DROPPED, False, len(self.blocks), self.linked, self.length)
         if tag.end - tag.start > len(name) + 2:
             self._attributes(tag, element)
         self.open.append(element)
@@ -217,20 +201,17 @@ class _Page:
         values = attributes(self.source, tag)
         if hidden(values) or values.get("role", "").lower() in _ROLES:
             element.hidden = element.name not in ("html", "body")
-        labels = f"{values.get('class', '')} {values.get('id', '')}"
-        if element.name in BLOCKS and not HEADINGS.get(element.name):
-            words = {word.lower() for word in _WORD.findall(labels[:300])}
-            element.menu = not words.isdisjoint(_NAVIGATION)
+        if element.name in BLOCKS and element.name not in HEADINGS:
+            labels = f"{values.get('class', '')} {values.get('id', '')}"
+            element.menu = not _NAVIGATION.isdisjoint(map(str.lower, _WORD.findall(labels[:300])))
 
     def _imply(self, name: str) -> None:
         """Close what an opening tag ends without saying so."""
-        if self.names["p"] and name in _NOT_IN_P:
+        if name in _NOT_IN_P:
             self._end("p", within=("td", "th", "table", "button", "object"))
-        if name in _CLOSES:
-            ended, boundary = _CLOSES[name]
-            for other in ended:
-                if self.names[other]:
-                    self._end(other, within=boundary)
+        ended, boundary = _CLOSES.get(name, ((), ()))
+        for other in ended:
+            self._end(other, within=boundary)
 
     def _end(self, name: str, within: Sequence[str] = ()) -> None:
         """Close the nearest open element of this name, and what is open inside it."""
@@ -245,15 +226,13 @@ class _Page:
                     return
             else:
                 return
-        while self.open and self.open[-1].name != name:
-            self._close()
-        if self.open:
-            self._close()
+        while self._close() != name:
+            pass
 
-    def _close(self) -> None:
+    def _close(self) -> str:
+        """Close what was opened last; returns its name."""
         element = self.open[-1]
         name = element.name
-        level = HEADINGS.get(name, 0)
         if name in ("td", "th") and self.tables and not self.unseen:
             self._end_cell()
         elif name == "tr" and self.tables and not self.unseen:
@@ -261,10 +240,10 @@ class _Page:
         elif name == "dt" and self.line and not self.unseen:
             if self.term:
                 self.term.append(added(", "))
-            self.term.extend(self.line)
-            self.line.clear()
+            self.term += self.line
+            self.line = []
         elif name in BLOCKS:
-            self._flush(heading=0 if self.unseen else level)
+            self._flush(heading=0 if self.unseen else HEADINGS.get(name, 0))
         if name == "dl" and self.term:
             self.line, self.term = self.term, []
             self._flush()
@@ -277,6 +256,7 @@ class _Page:
             length, linked = self.length - element.length, self.linked - element.linked
             if length and linked / length > 0.4:
                 del self.blocks[element.blocks :]  # named like a menu, and made of links
+        return name
 
     # -- tables
 
@@ -287,10 +267,9 @@ class _Page:
 
     def _to_layout(self, table: _Table) -> None:
         """Treat a table as a way to place things on a page: its cells are blocks like others."""
-        table.layout = True
-        if table.cells:
-            self.blocks.extend(Block(cell) for cell in table.cells if words_of(cell))
-            table.cells = []
+        table.layout, table.in_cell = True, False
+        self.blocks += [Block(cell) for cell in table.cells if words_of(cell)]
+        table.cells = []
         self._flush()
 
     def _table_part(self, tag: Tag) -> None:
@@ -304,8 +283,7 @@ class _Page:
             table.cells, table.spans, table.all_headers = [], [], True
         elif tag.name in ("td", "th"):
             self._flush()
-            self.line.clear()
-            table.in_cell = True
+            self.line, table.in_cell = [], True
             values = attributes(self.source, tag) if tag.end - tag.start > 4 else {}
             table.spans.append((_count(values, "colspan"), _count(values, "rowspan")))
             table.all_headers = table.all_headers and tag.name == "th"
@@ -314,11 +292,9 @@ class _Page:
         table = self.tables[-1]
         if table.layout:
             self._flush()
-            return
-        if table.in_cell:
-            table.cells.append(list(self.line))
-            self.line.clear()
-            table.in_cell = False
+        elif table.in_cell:
+            table.cells.append(self.line)
+            self.line, table.in_cell = [], False
 
     def _end_row(self) -> None:
         table = self.tables[-1]
@@ -338,7 +314,6 @@ class _Page:
 
     def _end_table(self) -> None:
         table = self.tables.pop()
-        table.in_cell = False
         if not table.layout and table.headers and table.rows == 1:
             self.blocks.append(Block([added(" | ".join(filter(None, table.headers)))]))
 

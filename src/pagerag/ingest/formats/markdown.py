@@ -9,15 +9,15 @@ that all others keep their places.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import dropwhile
 from typing import Any
 
 from pagerag._extras import need
 from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
-from pagerag.ingest.documents import Document, IngestSettings, SourceFile
+from pagerag.ingest.documents import Document, IngestSettings, SourceFile, holding
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.html import page_blocks
 from pagerag.ingest.formats.markdown_inline import MarkdownMarks
@@ -111,7 +111,7 @@ class _Reader:
                 self._code(token, spans, depth, atom=items > 0)
 
     def _inline(self, spans: list[FileSpan], level: int, *, atom: bool) -> None:
-        if not level and len(spans) > 1 and any(_DEFINITION.match(self.text, s, e) for s, e in spans[1:]):
+        if not level and any(_DEFINITION.match(self.text, *span) for span in spans[1:]):
             self._definitions(spans)
             return
         for mark in (_DEFINITION, _TASK, _ALERT):
@@ -142,25 +142,21 @@ class _Reader:
             return
         pieces: list[Piece] = [*before]
         for piece in self._seen(spans):
-            if BREAK in piece.text:
+            start = piece.start
+            *closed, last = piece.text.split(BREAK)
+            for part in closed:
                 # A tag of a block: what comes behind it is another paragraph.
-                for number, part in enumerate(_parted(piece)):
-                    if number:
-                        self._emit(pieces, level, atom=atom)
-                        pieces = []
-                    pieces.append(part)
-            else:
-                pieces.append(piece)
+                self._emit([*pieces, Piece(part, start, start + len(part))], level, atom=atom)
+                pieces, start = [], start + len(part) + 1
+            pieces.append(Piece(last, start, piece.end))
         self._emit(pieces, level, atom=atom)
 
     def _emit(self, pieces: Sequence[Piece], level: int, *, atom: bool) -> None:
         at = next((piece.start for piece in pieces if piece.start >= 0 and piece.text.strip()), -1)
         if at < 0:
             return
-        if not level and self.headings:
-            place = bisect_right(self.headings, at, key=lambda item: item[0]) - 1
-            if place >= 0 and at < self.headings[place][1]:
-                level = self.headings[place][2]
+        heading = None if level else holding(self.headings, at)
+        level = heading[2] if heading else level
         self.blocks.append(Block(pieces, level, atom=atom, at=at))
 
     def _definitions(self, spans: Sequence[FileSpan]) -> None:
@@ -174,18 +170,17 @@ class _Reader:
                 self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
                 body.clear()
 
-        for start, end in spans:
-            found = _DEFINITION.match(self.text, start, end)
-            if found:
+        for span in spans:
+            if found := _DEFINITION.match(self.text, *span):
                 done()
-                body.append(FileSpan(found.end(), end))
-            elif body and self.text[start:end][:1] in (" ", "\t"):
-                body.append(FileSpan(start, end))
-            elif body:
-                done()
-                term = [FileSpan(start, end)]
+                body.append(FileSpan(found.end(), span.end))
+            elif body and self.text[span.start : span.start + 1] in (" ", "\t"):
+                body.append(span)
             else:
-                term.append(FileSpan(start, end))
+                if body:
+                    done()
+                    term = []
+                term.append(span)
         done()
 
     def _cell(self, table: _Table, content: str) -> None:
@@ -205,49 +200,35 @@ class _Reader:
         table.rows += 1
         if table.rows == 1:
             table.headers = list(map(words_of, table.cells))
-            return
-        self.blocks.append(Block(cells=table.cells, headers=table.headers, at=table.at))
-        table.at = table.searched
+        else:
+            self.blocks.append(Block(cells=table.cells, headers=table.headers, at=table.at))
+            table.at = table.searched
 
     def _code(self, token: Any, spans: Sequence[tuple[int, int]], depth: int, *, atom: bool) -> None:
         first, last = token.map
-        body = _suffixes(
-            self.text, token.content, spans, first + (1 if token.type == "fence" else 0), last, code=True
-        )
-        directive = _DIRECTIVE.match(token.info.strip()) if token.type == "fence" else None
+        fence = token.type == "fence"
+        body = _suffixes(self.text, token.content, spans, first + fence, last, code=True)
+        directive = _DIRECTIVE.match(token.info.strip()) if fence else None
         if directive and directive.group(1) not in _VERBATIM and depth < 8:
-            skip = 0
-            while skip < len(body) and _OPTION.match(self.text, *body[skip]):
-                skip += 1
             named = token.info.strip()[directive.end() :].strip()
             if named:
                 at = self.text.find(named, spans[first][0], spans[first][1])
                 self._text([FileSpan(at, at + len(named))] if at >= 0 else [], atom=atom)
-            self.read(body[skip:], depth + 1)
-            return
-        if not body:
-            return
-        words = self.source[slice(*body[0])].strip()
-        if (
-            token.type == "code_block"
-            and words.startswith("<")
-            and self.text[slice(*body[0])].strip()[0] in DROP + BREAK
-        ):
+            self.read(list(dropwhile(lambda span: _OPTION.match(self.text, *span), body)), depth + 1)
+        elif not fence and body and self._masked_tag(body[0]):
             self._text(body, atom=atom)  # HTML that happens to be indented
-            return
-        # Code is shown as it is: nothing in it is a tag of the page.
-        self.blocks.append(Block(Stretch(self.source, body).pieces(), code=True, atom=atom, at=body[0][0]))
+        elif body:
+            # Code is shown as it is: nothing in it is a tag of the page.
+            self.blocks.append(
+                Block(Stretch(self.source, body).pieces(), code=True, atom=atom, at=body[0][0])
+            )
+
+    def _masked_tag(self, span: FileSpan) -> bool:
+        masked = self.text[slice(*span)].strip()[0] in DROP + BREAK
+        return masked and self.source[slice(*span)].strip().startswith("<")
 
 
 _SPACED = {ord(DROP): None, ord(BREAK): " "}
-
-
-def _parted(piece: Piece) -> Iterator[Piece]:
-    """Yield the parts of a piece between marks of a block's end."""
-    at = piece.start
-    for part in piece.text.split(BREAK):
-        yield Piece(part, at, at + len(part))
-        at += len(part) + 1
 
 
 def _suffixes(
@@ -258,13 +239,8 @@ def _suffixes(
     for line, words in zip(range(first, last), content.split("\n"), strict=False):
         start, end = spans[line]
         body = words.rstrip() if code else words.strip()
-        if not body:
-            continue
         stop = start + len(text[start:end].rstrip())
-        if text.endswith(body, start, stop):
-            found.append(FileSpan(stop - len(body), stop))
-            continue
-        at = text.find(body, start, end)
-        if at >= 0:
+        at = stop - len(body) if text.endswith(body, start, stop) else text.find(body, start, end)
+        if body and at >= 0:
             found.append(FileSpan(at, at + len(body)))
     return found

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from pagerag.ingest.documents import holding
 from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, KNOWN, RAW, Tag, attributes, hidden, markup_at
 
 DROP = "\ue000"
@@ -39,15 +40,8 @@ _ADMONITION = re.compile(
 )
 _ATTRIBUTES = re.compile(r"\{:[^{}]{0,3000}\}|\{[ \t]{0,20}[#.][\w-]{1,100}[^{}\n]{0,300}\}")
 _SHOWN = re.compile(r"(?:^|\s)text\s{0,8}=\s{0,8}(?:\"([^\"]{1,300})\"|'([^']{1,300})'|([^\s\"'>}%]{1,100}))")
-_PAIRS = (
-    ("{{<", ">}}"),
-    ("{{%", "%}}"),
-    ("{{!--", "--}}"),
-    ("{{{", "}}}"),
-    ("{{", "}}"),
-    ("{%", "%}"),
-    ("{#", "#}"),
-)
+_PAIRS = [pair.split() for pair in ("{{< >}}", "{{% %}}", "{{!-- --}}", "{{{ }}}", "{{ }}", "{% %}", "{# #}")]
+_VERBATIM = ("code", "math", "mermaid", "literal", "raw", "eval")
 _LONGEST_TEMPLATE = 3000
 _COMMENT = re.compile(r"(?:\{%-?|\{\{[%<])[ \t]{0,8}comment\b")
 _COMMENT_END = re.compile(
@@ -116,51 +110,37 @@ def mask(source: str) -> Masked:
         if first > at:
             _Scanner(source, at, first, cuts, found).scan()
         at = max(at, last)
-    found.text = _applied(source, cuts)
-    found.text = _masked_lines(found.text, protected)
+    found.text = _masked_lines(_applied(source, cuts), protected)
     found.tables.sort()
     found.headings.sort()
     return found
 
 
 def _applied(source: str, cuts: list[tuple[int, int, str]]) -> str:
-    parts = []
+    parts: list[str] = []
     at = 0
     for first, last, fill in sorted(cuts):
-        if first < at:
-            if last <= at:
-                continue
-            first = at
-        parts.append(source[at:first])
-        parts.append(_NOT_NEWLINE.sub(fill, source[first:last]))
-        at = last
-    parts.append(source[at:])
-    return "".join(parts)
+        first = max(first, at)
+        if last > first:
+            parts += (source[at:first], _NOT_NEWLINE.sub(fill, source[first:last]))
+            at = last
+    return "".join([*parts, source[at:]])
 
 
 def _masked_lines(text: str, protected: list[tuple[int, int]]) -> str:
     """Mask lines that only a generator reads: link definitions, labels, imports, marks of containers."""
-    starts = [first for first, _ in protected]
-
-    def code(at: int) -> bool:
-        place = bisect_right(starts, at) - 1
-        return place >= 0 and at < protected[place][1]
-
     cuts: list[tuple[int, int, str]] = []
-    for pattern in (_DEFINITION, _LABEL, _MODULE, _CONTAINER):
-        cuts += [
-            (match.start(), match.end(), " ")
-            for match in pattern.finditer(text)
-            if match.end() > match.start() and not code(match.start())
-        ]
-    for match in _ADMONITION.finditer(text):
-        if not code(match.start()):
-            quote = text.find('"', match.start(), match.end())
-            cuts.append((match.start(), quote + 1 if quote >= 0 else match.end(), BREAK))
-            if quote >= 0:
-                close = text.find('"', quote + 1, match.end())
-                cuts.append((close, match.end(), BREAK))
-    return _applied(text, cuts) if cuts else text
+    for pattern in (_DEFINITION, _LABEL, _MODULE, _CONTAINER, _ADMONITION):
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if holding(protected, start):
+                continue
+            quote = text.find('"', start, end) if pattern is _ADMONITION else -1
+            if quote >= 0:  # the title of an admonition stays
+                cuts += [(start, quote + 1, BREAK), (text.find('"', quote + 1, end), end, BREAK)]
+            else:
+                cuts.append((start, end, BREAK if pattern is _ADMONITION else " "))
+    return _applied(text, cuts)
 
 
 def _fences(source: str, at: int) -> list[tuple[int, int]]:
@@ -173,20 +153,15 @@ def _fences(source: str, at: int) -> list[tuple[int, int]]:
         line_end = line_end if line_end >= 0 else len(source)
         info = source[match.end() : line_end]
         if opened is None:
-            if mark[0] == "~" or "`" not in info:
+            directive = info.strip().startswith("{") and not any(word in info.lower() for word in _VERBATIM)
+            if (mark[0] == "~" or "`" not in info) and not directive:  # whose content is text
                 opened = (match.start(), mark)
-                if info.strip().startswith("{") and not _verbatim(info):
-                    opened = None  # a directive: its content is text
         elif mark.startswith(opened[1]) and not info.strip():
             found.append((opened[0], line_end))
             opened = None
     if opened is not None:
         found.append((opened[0], len(source)))
     return found
-
-
-def _verbatim(info: str) -> bool:
-    return any(word in info.lower() for word in ("code", "math", "mermaid", "literal", "raw", "eval"))
 
 
 class _Scanner:
@@ -228,28 +203,25 @@ class _Scanner:
 
     def _template(self, start: int) -> int:
         source = self.source
-        if _COMMENT.match(source, start):
-            ended = _COMMENT_END.search(source, start, min(self.end, start + 100_000))
-            if ended:
-                return self._cut(start, ended.end())
+        if _COMMENT.match(source, start) and (
+            ended := _COMMENT_END.search(source, start, min(self.end, start + 100_000))
+        ):
+            return self._cut(start, ended.end())
+        listed = _ATTRIBUTES.match(source, start, self.end)
         for opening, closing in _PAIRS:
-            if source.startswith(opening, start):
-                if opening == "{#" and (heading := _ATTRIBUTES.match(source, start, self.end)):
-                    return self._cut(start, heading.end())
+            if source.startswith(opening, start) and not (opening == "{#" and listed):
                 end = source.find(closing, start + len(opening), min(self.end, start + _LONGEST_TEMPLATE))
                 if end < 0:
                     return start + len(opening)
                 return self._shown(start, end + len(closing))
-        if found := _ATTRIBUTES.match(source, start, self.end):
-            return self._cut(start, found.end())
-        return start + 1
+        return self._cut(start, listed.end()) if listed else start + 1
 
     def _shown(self, start: int, end: int) -> int:
         """Mask a template tag; the words it shows itself stay (``{{< tooltip text="words" >}}``)."""
         shown = _SHOWN.search(self.source, start, end)
         if shown is None:
             return self._cut(start, end)
-        first, last = next(shown.span(group) for group in (1, 2, 3) if shown.group(group) is not None)
+        first, last = shown.span(shown.lastindex or 0)
         self._cut(start, first)
         return self._cut(last, end)
 
@@ -311,10 +283,8 @@ class _Scanner:
             or "=" in inside
             or "-" in tag.name
             or ":" in tag.name
-            or (
-                tag.kind == "end"
-                or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
-            )
+            or tag.kind == "end"
+            or self.source.find(f"</{inside[1 : 1 + len(tag.name)]}", tag.end, tag.end + 5000) >= 0
         )
 
 

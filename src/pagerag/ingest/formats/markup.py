@@ -18,19 +18,15 @@ RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noemb
 """Elements whose content holds no tags."""
 
 BLOCKS = frozenset(
-    (
-        "address article blockquote body caption center dd details dialog div dl dt fieldset figcaption "
-        "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup "
-        "option p pre section summary table tbody td tfoot th thead tr ul aside"
-    ).split()
+    """address article blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
+    footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre
+    section summary table tbody td tfoot th thead tr ul aside""".split()
 )
 _INLINE = frozenset(
-    (
-        "a abbr acronym audio b bdi bdo big button canvas cite code data datalist del dfn em font i iframe "
-        "ins kbd label map mark math meter noscript object output picture progress q rp rt ruby s samp "
-        "script select slot small span strike strong style sub sup svg template textarea time tt u var "
-        "video head title"
-    ).split()
+    """a abbr acronym audio b bdi bdo big button canvas cite code data datalist del dfn em font i iframe ins
+    kbd label map mark math meter noscript object output picture progress q rp rt ruby s samp script select
+    slot small span strike strong style sub sup svg template textarea time tt u var video head
+    title""".split()
 )
 KNOWN = BLOCKS | _INLINE | VOID
 """Names of elements that browsers know."""
@@ -133,21 +129,19 @@ def _tag_end(source: str, at: int, last: Mapping[str, int]) -> int:
 def attributes(source: str, tag: Tag) -> dict[str, str]:
     """Return the attributes of a start tag, names in lower case."""
     found: dict[str, str] = {}
-    inside = source[tag.start + 1 + len(tag.name) : tag.end - 1]
-    for match in _ATTRIBUTE.finditer(inside):
+    for match in _ATTRIBUTE.finditer(source[tag.start + 1 + len(tag.name) : tag.end - 1]):
         name, double, single, bare = match.groups()
-        value = next((part for part in (double, single, bare) if part is not None), "")
-        found.setdefault(name.lower(), html.unescape(value))
+        found.setdefault(name.lower(), html.unescape(double or single or bare or ""))
     return found
 
 
 def hidden(values: Mapping[str, str]) -> bool:
     """Return whether an element with these attributes is not shown to a reader of the page."""
-    if "hidden" in values and values["hidden"].strip().lower() != "until-found":
-        return True
-    if values.get("aria-hidden", "").strip().lower() == "true":
-        return True
-    return bool("style" in values and _INVISIBLE.search(values["style"]))
+    return (
+        values.get("hidden", "until-found").strip().lower() != "until-found"
+        or values.get("aria-hidden", "").strip().lower() == "true"
+        or _INVISIBLE.search(values.get("style", "")) is not None
+    )
 
 
 def pieces_of(source: str, start: int, end: int) -> Iterator[Piece]:

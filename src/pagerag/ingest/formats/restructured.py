@@ -35,18 +35,14 @@ _OPTION = re.compile(r":[\w-]{1,60}:")
 _DOMAIN_ROLE = re.compile(r":[\w:-]{1,60}:`")
 
 _CODE = frozenset(
-    (
-        "code code-block sourcecode parsed-literal math doctest testcode testsetup testoutput productionlist "
-        "literalinclude highlight-block console ipython prompt graphviz digraph plot mermaid"
-    ).split()
+    """code code-block sourcecode parsed-literal math doctest testcode testsetup testoutput productionlist
+    literalinclude highlight-block console ipython prompt graphviz digraph plot mermaid""".split()
 )
 _SILENT = frozenset(
-    (
-        "toctree contents index highlight currentmodule image include raw meta role default-role sectnum "
-        "section-numbering header footer target-notes default-domain tabularcolumns autosummary automodule "
-        "autoclass autofunction automethod autodata autoexception autoattribute sectionauthor codeauthor "
-        "module testcleanup date unicode replace title"
-    ).split()
+    """toctree contents index highlight currentmodule image include raw meta role default-role sectnum
+    section-numbering header footer target-notes default-domain tabularcolumns autosummary automodule
+    autoclass autofunction automethod autodata autoexception autoattribute sectionauthor codeauthor module
+    testcleanup date unicode replace title""".split()
 )
 _ADMONITIONS = frozenset(
     "attention caution danger error hint important note tip warning seealso todo epigraph footer".split()
