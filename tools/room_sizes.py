@@ -29,7 +29,8 @@ ROWS = [
         NEW,
         "`ingest/`: eight more formats",
         "ingest/formats/restructured* ingest/formats/asciidoc.py ingest/formats/slides.py "
-        "ingest/formats/sheets.py ingest/formats/epub.py ingest/formats/mail.py ingest/formats/archive.py",
+        "ingest/formats/sheets.py ingest/formats/epub.py ingest/formats/mail.py ingest/formats/archive.py "
+        "ingest/formats/zipped.py",
     ),
     (
         NEW,

@@ -45,15 +45,15 @@ def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on an
         case "PDF":
             from pagerag.ingest.formats.pdf import read_pdf as read
         case "Word":
-            from pagerag.ingest.formats.word import read_docx as read
+            from pagerag.ingest.formats.zipped import read_docx as read
         case "PowerPoint":
-            from pagerag.ingest.formats.slides import read_pptx as read
+            from pagerag.ingest.formats.zipped import read_pptx as read
         case "Excel":
-            from pagerag.ingest.formats.sheets import read_xlsx as read
+            from pagerag.ingest.formats.zipped import read_xlsx as read
         case "OpenDocument spreadsheet":
-            from pagerag.ingest.formats.sheets import read_ods as read
+            from pagerag.ingest.formats.zipped import read_ods as read
         case "EPUB":
-            from pagerag.ingest.formats.epub import read_epub as read
+            from pagerag.ingest.formats.zipped import read_epub as read
         case "e-mail":
             from pagerag.ingest.formats.mail import read_message as read
         case "mailbox":
