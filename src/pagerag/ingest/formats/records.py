@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO, NamedTuple
 
 from pagerag.errors import FormatError
@@ -49,33 +50,30 @@ def documents_of(
         if isinstance(row, BadRecord):
             yield row
             continue
-        number, at = row.number, row.at
         try:
             found = list(_read(file, settings, row))
         except FormatError as problem:
             yield unusable(settings, problem)
             continue
-        for name, title, text, fields, origin in found:
-            content = hashlib.sha256(f"{title}\0{text}".encode("utf-8", "replace")).hexdigest()[:32]
-            key = name or content[:16]
+        for made in found:
+            told = f"{made.title}\0{made.text}".encode("utf-8", "replace")
+            content = hashlib.sha256(told).hexdigest()[:32]
+            key = made.record or content[:16]
             if seen.get(key) == content:
                 continue  # the same record again: benchmarks repeat paragraphs from question to question
             if key in seen:
-                key = f"{key}-{number}"  # two records share an id: both are kept
+                key = f"{key}-{row.number}"  # two records share an id: both are kept
             seen[key] = content
-            yield Document(text, title, record=key, whole=True, fields=fields, at=at, origin=origin)
+            yield replace(made, record=key, at=row.at)
 
 
-_Found = tuple[str | None, str | None, str, dict[str, Any], SourceMap]
-
-
-def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Found]:
-    """Yield (id, title, text, other fields, way back) of the documents of a record."""
+def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[Document]:
+    """Yield the documents of a record."""
     number, record = row.number, row.values
     if "question" in record and isinstance(record.get("paragraphs"), list):
         for paragraph in record["paragraphs"]:
             text = str(paragraph["paragraph_text"])
-            yield None, paragraph.get("title"), text, {}, row.place("paragraphs", text)
+            yield Document(text, paragraph.get("title"), whole=True, origin=row.place("paragraphs", text))
         return
     if "question" in record and isinstance(record.get("context"), list | dict):
         context = record["context"]
@@ -83,10 +81,14 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Fou
             context = zip(context["title"], context["sentences"], strict=True)
         for title, sentences in context:
             text = _joined(sentences)
-            yield None, str(title), text, {}, row.place("context", text)
+            yield Document(text, str(title), whole=True, origin=row.place("context", text))
         return
     names = {kind: _name(file, settings, number, record, kind) for kind in _USUAL}
-    text = _text(file, number, record, str(names["text"]))
+    value = record[str(names["text"])]
+    listed = isinstance(value, list) and all(isinstance(part, str) for part in value)
+    if not listed and not isinstance(value, str):
+        raise file.bad(f"must be text, is {type(value).__name__}", line=number, field=names["text"])
+    text = _joined(value) if listed else value
     title = record.get(names["title"]) if names["title"] else None
     origin = row.place(str(names["text"]), text)
     if title is None and names["text"] == "contents" and "\n" in text:
@@ -103,12 +105,13 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Fou
         and isinstance(value, str | int | float | bool)
         and not (isinstance(value, str) and len(value) > _LONGEST_FIELD)
     }
-    yield (
-        clean(str(own)) if own is not None and str(own).strip() else str(number),
-        str(title) if title is not None and str(title).strip() else None,
+    yield Document(
         text,
-        fields,
-        origin,
+        str(title) if title is not None and str(title).strip() else None,
+        record=clean(str(own)) if own is not None and str(own).strip() else str(number),
+        whole=True,
+        fields=fields,
+        origin=origin,
     )
 
 
@@ -134,15 +137,6 @@ def _name(
 def names_text(names: Iterable[str]) -> bool:
     """Tell whether one of these is a usual name of a record's text."""
     return any(name in _USUAL["text"] for name in names)
-
-
-def _text(file: SourceFile, number: int, record: Mapping[str, Any], name: str) -> str:
-    value = record[name]
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return _joined(value)
-    raise file.bad(f"must be text, is {type(value).__name__}", line=number, field=name)
 
 
 def _joined(sentences: Iterable[str]) -> str:

@@ -78,14 +78,11 @@ def _in_csv(
     """Find a field in the lines of its record, which begin ``shift`` characters into the file."""
     at = 0
     for key, value in cells:
-        written = value.replace('"', '""')
-        start = source.find(written, at)
-        if start < 0:
-            start = source.find(value, at)
-            written = value
+        # A quotation mark is written twice, or, in a field without quotation marks around it, as it is.
+        writings = (value.replace('"', '""'), value)
+        start, end = next(((p, p + len(w)) for w in writings if (p := source.find(w, at)) >= 0), (-1, -1))
         if start < 0:
             break
-        end = start + len(written)
         if key == name:
             newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
             doubled = (m.span() for m in _DOUBLED.finditer(source, start, end))
