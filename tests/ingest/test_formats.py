@@ -327,6 +327,7 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: str, message
         read(tmp_path / name)
     assert message in str(caught.value)
     assert str(caught.value).startswith(name)
+    assert str(caught.value).count(name) == 1
 
 
 def test_bad_records_can_be_passed_over(tmp_path: Path) -> None:

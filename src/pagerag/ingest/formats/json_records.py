@@ -46,10 +46,10 @@ def _json_lines(file: SourceFile, settings: IngestSettings) -> Iterator[Row | Ba
                 if not isinstance(value, dict):
                     raise file.bad(f"must be a JSON object, is {type(value).__name__}", line=number)
                 yield Row(number, at, value, _finder(body, 0, start, (), number))
-            except (ValueError, RecursionError) as broken:  # of the decoders
-                yield unusable(settings, file.bad(f"is not JSON ({broken})", line=number))
             except FormatError as problem:
                 yield unusable(settings, problem)
+            except (ValueError, RecursionError) as broken:  # of the decoders
+                yield unusable(settings, file.bad(f"is not JSON ({broken})", line=number))
             finally:
                 characters += len(body) or len(line)
 
