@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pagerag._remember import remember
@@ -62,68 +63,52 @@ class SourceMap:
 
     def locate(self, start: int, end: int) -> Located:
         """Return where characters ``start`` to ``end`` of the text stand in the file."""
-        low, high = self._extent(start, end)
-        part = bisect_right(self.parts, low, key=lambda item: item[0]) - 1
+        runs = self._cut(start, end)
+        if not runs and self.runs:
+            nearest = self.runs[self._run_at(start)]  # only text that the reader added: the place before it
+            runs = [Run(0, 0, nearest.original + nearest.original_length, 0)]
+        low, high = _extent(runs) if runs else (0, 0)
+        part = bisect_right(self.parts, low, key=itemgetter(0)) - 1
         base, name = self.parts[part] if part >= 0 else (0, None)
         if part + 1 < len(self.parts):
             high = min(high, self.parts[part + 1][0])
-        before = bisect_left(self.newlines, low)
-        # Only the first part can have begun before this map, with lines that ``line`` counts.
-        first = 1 + before - bisect_left(self.newlines, base) if part > 0 else self.line + before
-        return Located(low - base, max(high, low) - base, first, name)
+        return Located(low - base, max(high, low) - base, self._line_of(low, part), name)
 
-    def _extent(self, start: int, end: int) -> tuple[int, int]:
-        found: list[int] = []
-        for run in self._runs_of(start, end):
-            if run.length == run.original_length:
-                shift = run.original - run.start
-                found.append(max(start, run.start) + shift)
-                found.append(min(end, run.start + run.length) + shift)
-            else:
-                found.append(run.original)
-                found.append(run.original + run.original_length)
-        if found:
-            return min(found), max(found)
-        if not self.runs:
-            return 0, 0
-        nearest = self.runs[self._run_at(start)]  # only text that the reader added: the place before it
-        return nearest.original + nearest.original_length, nearest.original + nearest.original_length
+    def _line_of(self, original: int, part: int) -> int:
+        # Only the first part can have begun before this map, with lines that ``line`` counts.
+        first = 1 - bisect_left(self.newlines, self.parts[part][0]) if part > 0 else self.line
+        return first + bisect_left(self.newlines, original)
 
     def _run_at(self, start: int) -> int:
         """Return the place of the last run that begins at or before ``start``, 0 where none does."""
         return max(0, bisect_right(self.runs, start, key=lambda run: run.start) - 1)
 
-    def _runs_of(self, start: int, end: int) -> Iterator[Run]:
-        """Yield the runs that have characters between ``start`` and ``end``."""
-        for run in self.runs[self._run_at(start) :]:
+    def _cut(self, start: int, end: int) -> list[Run]:
+        """Return what runs have between ``start`` and ``end``, counted from ``start``."""
+        found = []
+        for place in range(self._run_at(start), len(self.runs)):
+            run = self.runs[place]
             if run.start >= end:
                 break
-            if run.start + run.length > start:
-                yield run
+            stop = run.start + run.length
+            if stop > start and run.length == run.original_length:
+                first, length = max(run.start, start), min(stop, end) - max(run.start, start)
+                found.append(Run(first - start, length, first - run.start + run.original, length))
+            elif stop > start:
+                found.append(run._replace(start=max(run.start - start, 0)))
+        return found
 
     def cut(self, start: int, end: int) -> SourceMap:
         """Return the map of the text from ``start`` to ``end``, counted from ``start``."""
-        runs = []
-        for run in self._runs_of(start, end):
-            if run.length == run.original_length:
-                first, last = max(run.start, start), min(run.start + run.length, end)
-                shift = run.original - run.start
-                runs.append(Run(first - start, last - first, first + shift, last - first))
-            else:
-                runs.append(run._replace(start=max(run.start - start, 0)))
+        runs = self._cut(start, end)
         if not runs:
             return SourceMap(line=self.line)
-        low = min(run.original for run in runs)
-        high = max(run.original + run.original_length for run in runs)
-        part = max(0, bisect_right(self.parts, low, key=lambda item: item[0]) - 1)
+        low, high = _extent(runs)
+        part = max(0, bisect_right(self.parts, low, key=itemgetter(0)) - 1)
         parts = tuple(item for item in self.parts[part:] if item[0] < high)
-        base = parts[0][0] if parts else 0
         # Lines count from the beginning of a part, so that those before this passage are only counted.
-        skipped = bisect_left(self.newlines, low)
-        before = skipped - (bisect_left(self.newlines, base) if parts and part > 0 else 0)
-        newlines = self.newlines[skipped : bisect_left(self.newlines, high)]
-        first = 1 if parts and part > 0 else self.line
-        return SourceMap(tuple(runs), newlines, first + before, parts)
+        newlines = self.newlines[bisect_left(self.newlines, low) : bisect_left(self.newlines, high)]
+        return SourceMap(tuple(runs), newlines, self._line_of(low, part if parts else 0), parts)
 
     def to_text(self) -> str:
         """Return the map as a short text that ``from_text`` reads."""
@@ -144,6 +129,11 @@ class SourceMap:
             raise ValueError(f"not a map to a source: {broken}") from broken
 
 
+def _extent(runs: Sequence[Run]) -> tuple[int, int]:
+    """Return where the first characters of runs begin in the file, and where the last end."""
+    return min(run.original for run in runs), max(run.original + run.original_length for run in runs)
+
+
 @remember(8 << 20)
 def _decoded(text: str) -> SourceMap:
     flat, line, steps, parts = json.loads(text)
@@ -151,13 +141,12 @@ def _decoded(text: str) -> SourceMap:
     at = origin = 0
     for place in range(0, len(flat), 4):
         gap, length, original_gap, original_length = map(int, flat[place : place + 4])
-        at, origin = at + gap, origin + original_gap
-        runs.append(Run(at, length, origin, original_length))
-        at, origin = at + length, origin + original_length
+        run = Run(at + gap, length, origin + original_gap, original_length)
+        runs.append(run)
+        at, origin = run.start + length, run.original + original_length
     newlines = tuple(accumulate(map(int, steps)))
-    return SourceMap(
-        tuple(runs), newlines, int(line), tuple((int(start), str(name)) for start, name in parts)
-    )
+    named = tuple((int(start), str(name)) for start, name in parts)
+    return SourceMap(tuple(runs), newlines, int(line), named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +200,9 @@ def place_of(candidate: Candidate, start: int = 0, end: int | None = None) -> Pl
     data = candidate.metadata
     end = len(candidate.text) if end is None else end
     page, pages = data.get("page"), data.get("pages")
-    for span, number in zip(
-        sentence_spans(data), pages if isinstance(pages, list | tuple) else (), strict=False
-    ):
-        if span[0] <= start:
-            page = number
+    if isinstance(pages, list | tuple):
+        begun = zip(sentence_spans(data), pages, strict=False)
+        page = ([number for span, number in begun if span[0] <= start] or [page])[-1]
     section = _section(data.get("section_path"), data.get("section"))
     within = whole_number(data, "within")
     found = _located(data.get("origin"), within + start, within + end)

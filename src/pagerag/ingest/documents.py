@@ -8,7 +8,8 @@ import os
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -26,10 +27,8 @@ _READING = 2
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
-_POSITIVE = (
-    "passage_chars record_chars max_file_bytes max_record_bytes max_text_chars max_memory_bytes max_seconds "
-    "batch_units"
-).split()
+_POSITIVE = """passage_chars record_chars max_file_bytes max_record_bytes max_text_chars max_memory_bytes
+    max_seconds batch_units""".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +176,20 @@ class SourceFile:
 
     def stamp(self) -> tuple[int, int]:
         """Return size and time of change: other ones mean that somebody wrote to the file meanwhile."""
-        try:
+        with self.reachable():
             status = self.path.stat()
+        return status.st_size, status.st_mtime_ns
+
+    @contextmanager
+    def reachable(self) -> Iterator[None]:
+        """Name this file, and the remedy, in what the operating system raises inside."""
+        try:
+            yield
         except FileNotFoundError as gone:
             raise self.bad("vanished while it was being indexed") from gone
-        return status.st_size, status.st_mtime_ns
+        except OSError as problem:
+            what = problem.strerror or problem
+            raise self.bad(f"cannot be read ({what}); check its permissions") from problem
 
     def too_large(self, limit: int) -> FormatError:
         """Return the error for a file that is larger than ``limit`` bytes."""

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pagerag.errors import FormatError, MissingExtraError, PageRAGError
 from pagerag.ingest.documents import BadRecord, IngestSettings, SourceFile
 from pagerag.ingest.formats import Format, Reading, read_documents
-from pagerag.ingest.worker import document_from, read_frame, settings_values, write_frame
+from pagerag.ingest.worker import document_from, read_frame, write_frame
 
 _FRAMES = 16
 """Documents that may wait between the two processes; then the reading one waits."""
@@ -90,31 +91,27 @@ class FileReader:
 
     def _ask(self, worker: _Worker, file: SourceFile, known: Format) -> int:
         number = self._asked.pop(file.name, None)
-        if number is None:
-            number = worker.ask(file, known)
-        self._asked[file.name] = number
-        return number
+        self._asked[file.name] = worker.ask(file, known) if number is None else number
+        return self._asked[file.name]
 
     def _frames(self, worker: _Worker, file: SourceFile, number: int) -> Iterator[dict[str, Any]]:
         """Yield what the process says of one file, until it is done with it."""
         while True:
             try:
                 frame = worker.hear(self.settings.max_seconds, file)
+                if frame is None:
+                    raise file.bad(f"cannot be read: {worker.fate()}; split it, or leave it out")
             except FormatError:
                 self.close()
                 raise
-            if frame is None:
-                self.close()
-                raise file.bad(f"cannot be read: {worker.fate()}; split it, or leave it out")
             if frame["number"] != number:
                 continue
             if frame["kind"] in ("done", "failed"):
                 self._asked.pop(file.name, None)
+                if frame.get("ends"):
+                    self.close()
                 if frame["kind"] == "failed":
-                    problem = _problem(frame["problem"], file)
-                    if frame.get("ends"):
-                        self.close()
-                    raise problem
+                    raise _problem(frame["problem"], file)
                 return
             yield frame
 
@@ -137,7 +134,7 @@ class _Worker:
         self.frames: queue.Queue[dict[str, Any] | None] = queue.Queue(_FRAMES)
         self.heard = False
         self.closing = False
-        self._send({"settings": settings_values(settings)})
+        self._send({"settings": {**asdict(settings), "fields": dict(settings.fields)}})
         self.thread = threading.Thread(target=self._listen, daemon=True)
         self.thread.start()
 

@@ -154,15 +154,13 @@ class _Run:
     # -- what is to be done
 
     def _vanished(self, found: Found, *, prune: bool) -> None:
-        held = self.sources.keys() | self.ledger.keys()
-        gone = sorted(name for name in held if found.lacks(name))
+        gone = sorted(filter(found.lacks, self.sources.keys() | self.ledger.keys()))
         for name in found.missing:
             if not (prune and name in gone):
                 self._failed(name, FormatError("does not exist", file=name))
         if not prune:
             self.report.vanished = gone
-            return
-        if not gone:
+        if not prune or not gone:
             return
         # Off the ledger first: if this is cut short, a file that comes back is read again.
         self.store.forget(gone)
@@ -170,9 +168,9 @@ class _Run:
         self.store.delete(sources)
         for source in sources:
             del self.stored[source]
+        self.report.removed = gone
         for name in gone:
             self.ledger.pop(name, None)
-            self.report.removed.append(name)
             self.tell(Event("removed", name))
         self.since_optimised += len(sources)
 
@@ -181,15 +179,12 @@ class _Run:
         todo = []
         for name, (file, known) in found.files.items():
             try:
-                size = file.path.stat().st_size
+                size, _ = file.stamp()
                 if known.whole and size > self.settings.max_file_bytes:
                     raise file.too_large(self.settings.max_file_bytes)
                 record = self.ledger.get(name)
-                same = record is not None and record.digest == self._digest(file)
-            except FileNotFoundError:
-                self._failed(name, file.bad("vanished while it was being indexed"))
-            except OSError as problem:
-                self._failed(name, file.bad(f"cannot be read ({problem.strerror}); check its permissions"))
+                with file.reachable():
+                    same = record is not None and record.digest == self._digest(file)
             except FormatError as problem:
                 self._failed(name, problem)
             else:
@@ -274,10 +269,7 @@ class _Run:
         name = taken.file.name
         waiting = {unit.source for unit in self.units} & taken.made.keys()
         self.units = [unit for unit in self.units if unit.source not in waiting]
-        for source in waiting:
-            before = taken.made[source]
-            if before is not None:
-                self.stored[source] = before
+        self.stored.update({source: before for source in waiting if (before := taken.made[source])})
         gone = {source for source, before in taken.made.items() if before is None}
         if name not in self.ledger:
             gone |= self.sources.get(name, set())  # of a run that was cut short
@@ -307,12 +299,11 @@ class _Run:
         files, asked = self.chunk
         self.chunk = ([], [])
         if asked and self.hands is not None:
-            sent = self.hands.submit(read_chunk, self.work, asked)
-            self.ready.append((sent, files, asked))
+            self.ready.append((self.hands.submit(read_chunk, self.work, asked), files, asked))
         if ended is not None:
             self.ready.append((None, [ended], []))
         most = 0 if self.hands is None else 2 * self.hands.count
-        while sum(future is not None for future, _, _ in self.ready) > most or (
+        while sum(future is not None for future, *_ in self.ready) > most or (
             self.ready and self.ready[0][0] is None
         ):
             self._collect()

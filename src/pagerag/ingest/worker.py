@@ -12,7 +12,6 @@ import re
 import struct
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
@@ -145,11 +144,6 @@ def _limit(kind: int, most: int) -> None:
 
     _, hard = resource.getrlimit(kind)
     resource.setrlimit(kind, (most if hard < 0 else min(most, hard), hard))
-
-
-def settings_values(settings: IngestSettings) -> dict[str, Any]:
-    """Return settings as plain values for a request."""
-    return {**asdict(settings), "fields": dict(settings.fields)}
 
 
 if __name__ == "__main__":

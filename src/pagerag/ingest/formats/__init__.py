@@ -71,10 +71,8 @@ def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on an
     return read
 
 
-_PROJECT_FILES = (
-    "README NEWS AUTHORS LICENSE LICENCE COPYING CHANGES CHANGELOG HISTORY INSTALL TODO CONTRIBUTING "
-    "MANIFEST NOTICE FAQ"
-).split()
+_PROJECT_FILES = """README NEWS AUTHORS LICENSE LICENCE COPYING CHANGES CHANGELOG HISTORY INSTALL TODO
+    CONTRIBUTING MANIFEST NOTICE FAQ""".split()
 
 FORMATS = (
     Format("text", (".txt", ".text", ".log"), names=tuple(_PROJECT_FILES)),
@@ -113,10 +111,9 @@ def read_documents(file: SourceFile, settings: IngestSettings, known: Format | N
     """
     chosen = known or format_of(file) or FORMATS[0]
     try:
-        if chosen.whole and file.path.stat().st_size > settings.max_file_bytes:
-            raise file.too_large(settings.max_file_bytes)
-        for item in _reader(chosen.name)(file, settings):
-            yield item.cleaned() if isinstance(item, Document) else item
+        with file.reachable():
+            for item in _reader(chosen.name)(file, settings):
+                yield item.cleaned() if isinstance(item, Document) else item
     except PageRAGError:
         raise
     except MemoryError as full:
@@ -124,10 +121,6 @@ def read_documents(file: SourceFile, settings: IngestSettings, known: Format | N
             f"needs more than {settings.max_memory_bytes // 2**20:,} MB of memory to be read; "
             "split it, or raise --max-memory-mb"
         ) from full
-    except FileNotFoundError as gone:
-        raise file.bad("vanished while it was being indexed") from gone
-    except OSError as problem:
-        raise file.bad(f"cannot be read ({problem.strerror or problem}); check its permissions") from problem
     except Exception as broken:
         # Parsers meet files that nobody foresaw and raise whatever they trip over; to the user it is one
         # broken file, named, and the others go on.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from itertools import groupby
 from typing import Any
 
 from pagerag.errors import FormatError
@@ -29,8 +30,7 @@ _MOST_PARTS = 200
 
 def read_message(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
     """Read one message; its title is its subject."""
-    data = file.read(settings.max_file_bytes)
-    yield _document(file, settings, data, 0, 1, None)
+    yield _document(file, settings, file.read(settings.max_file_bytes), 0, 1, None)
 
 
 def read_mbox(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
@@ -42,9 +42,7 @@ def read_mbox(file: SourceFile, settings: IngestSettings) -> Iterator[Document |
         except FormatError as problem:
             yield unusable(settings, problem)
             continue
-        key = made.record or str(number)
-        if key in seen:
-            key = f"{key}-{number}"
+        key = f"{made.record}-{number}" if made.record in seen else str(made.record)
         seen.add(key)
         yield replace(made, record=key, at=at)
 
@@ -82,14 +80,8 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return "".join([_decoded_line(line) for line in data.splitlines(keepends=True)])
-
-
-def _decoded_line(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
+        lines = data.splitlines(keepends=True)
+        return data.decode("latin-1") if len(lines) == 1 else "".join(map(_decoded, lines))
 
 
 def _document(
@@ -108,13 +100,12 @@ def _document(
         raise file.bad(f"is not a readable message ({broken})", line=line) from broken
     original = _decoded(data)
     builder = TextBuilder(original, limit=settings.max_text_chars, name=file.name)
-    for head in _SHOWN:
-        value = _header(message, head)
-        if value:
-            place = original.find(f"\n{head}:") + 1 if not original.startswith(f"{head}:") else 0
-            end = original.find("\n", place + 1)
-            end = end if end >= 0 else len(original)
-            builder.block(_located(f"{head}: {value}", original, place, end))
+    heads = {head: value for head in _SHOWN if (value := _header(message, head))}
+    for head, value in heads.items():
+        place = 0 if original.startswith(f"{head}:") else original.find(f"\n{head}:") + 1
+        end = original.find("\n", place + 1)
+        end = end if end >= 0 else len(original)
+        builder.block(_located(f"{head}: {value}", original, place, end))
     at = 0
     for part in _parts(message):
         at = _body(part, original, builder, at)
@@ -125,7 +116,7 @@ def _document(
         line,
     )
     record = None if number is None else (name or str(number))
-    fields = {head.lower(): value for head in _SHOWN[:1] + _SHOWN[3:] if (value := _header(message, head))}
+    fields = {head.lower(): heads[head] for head in ("From", "Date") if head in heads}
     return replace(made, origin=shifted, record=record, fields=fields)
 
 
@@ -144,10 +135,10 @@ def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
 
 def _walk(message: EmailMessage) -> Iterator[EmailMessage]:
     waiting: list[Any] = [message]
-    count = 0
-    while waiting and count < _MOST_PARTS:
+    for _ in range(_MOST_PARTS):
+        if not waiting:
+            return
         part = waiting.pop(0)
-        count += 1
         if part.is_multipart():
             waiting[:0] = list(part.iter_parts())
         elif not part.is_attachment():
@@ -165,8 +156,8 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
         content = part.get_payload(decode=True)
         text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
     body = _decoded(raw.encode("utf-8", "surrogateescape"))
-    begin = original.find(body[:200], at) if body else -1
-    begin = begin if begin >= 0 else at
+    begin = original.find(body[:200], at)
+    begin = begin if body and begin >= 0 else at
     end = min(begin + len(body), len(original))
     encoding = str(part.get("Content-Transfer-Encoding", "") or "").lower()
     if part.get_content_type() == "text/html":
@@ -178,7 +169,7 @@ def _body(part: EmailMessage, original: str, builder: TextBuilder, at: int) -> i
     places = _places(text, original, begin, end, encoding)
     for paragraph in _paragraphs(text):
         pieces = Stretch(text, paragraph).pieces()
-        builder.block([Piece(words, *places(start, end)) for words, start, end in pieces], lines=True)
+        builder.block([Piece(words, *places(first, last)) for words, first, last in pieces], lines=True)
     return end
 
 
@@ -190,17 +181,13 @@ def _located(text: str, original: str, begin: int, end: int) -> Piece:
 
 def _paragraphs(text: str) -> Iterator[list[FileSpan]]:
     """Yield paragraphs as lines without the marks of quotation."""
-    lines: list[FileSpan] = []
-    for start, end in lines_of(text):
-        found = _QUOTE.match(text, start, end)
-        start = found.end() if found else start
-        if text[start:end].strip():
-            lines.append(FileSpan(start, end))
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
+    lines = []
+    for span in lines_of(text):
+        mark = _QUOTE.match(text, *span)
+        lines.append(FileSpan(mark.end(), span.end) if mark else span)
+    for filled, paragraph in groupby(lines, lambda span: bool(text[span.start : span.end].strip())):
+        if filled:
+            yield list(paragraph)
 
 
 def _places(text: str, original: str, begin: int, end: int, encoding: str) -> Any:
@@ -220,11 +207,10 @@ def _places(text: str, original: str, begin: int, end: int, encoding: str) -> An
         if not 0 <= line < len(theirs):
             return begin, end
         low, high = theirs[line]
-        plain = source[low:high]
         words = text[first:last]
-        offset = first - starts[line]
-        if plain[offset : offset + len(words)] == words:
-            return begin + low + offset, begin + low + offset + len(words)
+        there = low + first - starts[line]
+        if source.startswith(words, there, high):
+            return begin + there, begin + there + len(words)
         return begin + low, begin + high
 
     return place
