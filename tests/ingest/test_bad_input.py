@@ -179,7 +179,9 @@ def test_a_copy_of_a_broken_file_is_no_duplicate_of_it(
     assert (report.indexed, report.duplicates) == (2, 0)
 
 
-@pytest.mark.parametrize("when", ["before it is hashed", "before it is read", "while it is read"])
+@pytest.mark.parametrize(
+    "when", ["before it is hashed", "before it is entered", "before it is read", "while it is read"]
+)
 def test_a_file_that_vanishes(
     good: Path, store: SqliteCorpus, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
@@ -200,10 +202,11 @@ def test_a_file_that_vanishes(
 
         return call
 
-    # Only files that the ledger knows are hashed before they are read.
+    # Only files that the ledger knows are hashed before it is their turn; others when they are entered.
     if when == "before it is hashed":
         index_paths([good], store)
-    monkeypatch.setattr(SourceFile, "digest", gone("digest", "before it is hashed"))
+    hashed = when if when in ("before it is hashed", "before it is entered") else "never"
+    monkeypatch.setattr(SourceFile, "digest", gone("digest", hashed))
     monkeypatch.setattr(isolation, "read_documents", gone("documents", "before it is read"))
     monkeypatch.setattr(SourceFile, "read", gone("read", "while it is read"))
     (good / "good.txt").write_text("Alpha has changed again.", encoding="utf-8")

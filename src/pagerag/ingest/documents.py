@@ -172,7 +172,8 @@ class SourceFile:
 
     def digest(self) -> str:
         """Return the hash of the file's bytes."""
-        return sha256_file(self.path)
+        with self.reachable():
+            return sha256_file(self.path)
 
     def stamp(self) -> tuple[int, int]:
         """Return size and time of change: other ones mean that somebody wrote to the file meanwhile."""

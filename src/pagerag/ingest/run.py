@@ -183,8 +183,7 @@ class _Run:
                 if known.whole and size > self.settings.max_file_bytes:
                     raise file.too_large(self.settings.max_file_bytes)
                 record = self.ledger.get(name)
-                with file.reachable():
-                    same = record is not None and record.digest == self._digest(file)
+                same = record is not None and record.digest == self._digest(file)
             except FormatError as problem:
                 self._failed(name, problem)
             else:
