@@ -207,10 +207,8 @@ def _even(pieces: Iterable[Piece], at: int, base: int, lines: bool, code: bool) 
         for match in _EVEN.finditer(text):
             out.space(text[done : match.start()], first + done if exact else -1)
             done = match.end()
-            if exact:
-                out.words(match.group(), first + match.start(), len(match.group()))
-            else:
-                out.words(match.group(), first, end - start)
+            place, length = (first + match.start(), done - match.start()) if exact else (first, end - start)
+            out.words(match.group(), place, length)
         out.space(text[done:], first + done if exact else -1)
     return "".join(out.chunks), out.runs
 

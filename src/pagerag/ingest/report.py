@@ -36,20 +36,14 @@ def empty_message(path: str) -> str:
     return "holds no text (a scan needs OCR first)" if path.lower().endswith(".pdf") else "holds no text"
 
 
-@dataclass(slots=True)
-class Stopwatch:
-    """Seconds by stage."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time that the body takes to a stage."""
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time that the body takes to the seconds of a stage."""
+    start = perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - start
 
 
 @dataclass(slots=True)

@@ -20,14 +20,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 
 from pagerag.batch import Hands
 from pagerag.errors import FormatError, InputError, MissingExtraError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats import Format
 from pagerag.ingest.isolation import FileReader
-from pagerag.ingest.reading import Asked, UnitMaker, encoded, read_chunk
-from pagerag.ingest.report import Event, IngestReport, Listener, Stopwatch, empty_message
+from pagerag.ingest.passages import Asked, UnitMaker, encoded, read_chunk
+from pagerag.ingest.report import Event, IngestReport, Listener, empty_message, timed
 from pagerag.ingest.scan import Found, scan
 from pagerag.protocols import Corpus
 from pagerag.store import FileRecord, StoredDocument, Unit
@@ -61,7 +62,8 @@ def index_paths(
     """
     chosen = settings or IngestSettings()
     with store.writing(), reader or FileReader(chosen) as files:
-        run = _Run(store, chosen, listener or (lambda _: None), analyzer or Analyzer(), files, hands)
+        maker = UnitMaker(chosen, analyzer or Analyzer(), store.encoder)
+        run = _Run(store, maker, listener or (lambda _: None), files, hands)
         return run.run(list(paths), prune=prune)
 
 
@@ -85,23 +87,16 @@ class _Run:
     """The state of one run."""
 
     def __init__(
-        self,
-        store: Corpus,
-        settings: IngestSettings,
-        listener: Listener,
-        analyzer: Analyzer,
-        reader: FileReader,
-        hands: Hands | None,
+        self, store: Corpus, maker: UnitMaker, listener: Listener, reader: FileReader, hands: Hands | None
     ) -> None:
-        if store.encoder is None:
+        if maker.encoder is None:
             raise InputError("indexing needs the store opened with its encoder")
-        self.store, self.encoder, self.settings = store, store.encoder, settings
-        self.tell, self.analyzer, self.reader = listener, analyzer, reader
-        self.fingerprint = settings.fingerprint(ANALYSIS_VERSION)
+        self.store, self.maker, self.encoder, self.settings = store, maker, maker.encoder, maker.settings
+        self.tell, self.reader = listener, reader
+        self.fingerprint = self.settings.fingerprint(ANALYSIS_VERSION)
         self.report = IngestReport()
-        self.watch = Stopwatch(self.report.stages)
-        self.reading = UnitMaker(settings, analyzer, self.encoder)
-        self.work = self.reading.packed() if hands is not None else b""
+        self.stage = partial(timed, self.report.stages)
+        self.work = maker.packed() if hands is not None else b""
         self.hands = hands
         self.ready = deque[tuple[Future[list[list[Unit]]] | None, list[_Taken], list[Asked]]]()
         self.chunk: tuple[list[_Taken], list[Asked]] = ([], [])
@@ -117,7 +112,7 @@ class _Run:
         start = time.perf_counter()
         report = self.report
         self.reader.start()  # it is ready by the time that files are found
-        with self.watch.stage("scan"):
+        with self.stage("scan"):
             found = scan(paths, self.settings, leave_out=self.store.folder)
             report.unsupported, report.outside = found.unsupported, found.outside
             for problem in found.problems:
@@ -131,10 +126,9 @@ class _Run:
             todo = list(self._changed(found))
             if not todo:
                 self.reader.close()
-        for place, (file, known, size) in enumerate(todo):
-            ahead = [item[:2] for item in todo[place + 1 : place + 1 + _AHEAD]]
+        for place, (file, known, size) in enumerate(todo, start=1):
             try:
-                self._take(file, known, ahead)
+                self._take(file, known, [item[:2] for item in todo[place : place + _AHEAD]])
             except (FormatError, MissingExtraError) as problem:
                 self._failed(file.name, problem)
             self.done_bytes += size
@@ -145,7 +139,7 @@ class _Run:
             self._collect()
         self._flush()
         if self.since_optimised or self.store.pending():
-            with self.watch.stage("optimise"):
+            with self.stage("optimise"):
                 self.store.optimize()
         report.isolated = self.reader.isolated
         report.seconds = time.perf_counter() - start
@@ -217,7 +211,13 @@ class _Run:
         ``ahead`` are the next files, which can be read meanwhile.
         """
         if not known.whole and file.name in self.ledger:
-            self._check(file, known)
+            # Batches of a streamed file would replace records of the version that is stored, which could not
+            # be brought back: it is read to its end first, nothing kept, to see what is wrong with it.
+            with self.stage("read"):
+                for _ in self.reader.read(file, known):
+                    pass
+            # The process has read ahead of this; a second request would come behind that and lose it.
+            self.reader.close()
         before = file.stamp()
         taken = _Taken(file, self._digest(file), before[0])
         try:
@@ -228,17 +228,6 @@ class _Run:
             self._take_back(taken)
             raise
         self._submit(taken)
-
-    def _check(self, file: SourceFile, known: Format) -> None:
-        """Read a streamed file to its end, keeping nothing; raise what is wrong with it.
-
-        Its batches would replace records of the version that is stored, which could not be brought back.
-        """
-        with self.watch.stage("read"):
-            for _ in self.reader.read(file, known):
-                pass
-        # The process has read ahead of this; a second request would come behind that and lose it.
-        self.reader.close()
 
     def _read_into(self, taken: _Taken, documents: Iterable[Document]) -> None:
         """Have the documents of a file made into units, except those that are there already."""
@@ -284,8 +273,8 @@ class _Run:
     def _ask(self, taken: _Taken, asked: Asked) -> None:
         """Have a document made into units, here and now or elsewhere."""
         if self.hands is None:
-            with self.watch.stage("analyse"):
-                units = self.reading.units(asked)
+            with self.stage("analyse"):
+                units = self.maker.units(asked)
             self._answered(taken, asked, units)
             return
         self.chunk[0].append(taken)
@@ -314,7 +303,7 @@ class _Run:
             for taken in files:
                 self._ended(taken)
             return
-        with self.watch.stage("analyse"):
+        with self.stage("analyse"):
             found = self.hands.result(future)
         for taken, one, units in zip(files, asked, found, strict=True):
             self._answered(taken, one, units)
@@ -356,7 +345,7 @@ class _Run:
     ) -> Iterator[Document]:
         reading = self.reader.read(file, known, ahead)
         while True:
-            with self.watch.stage("read"):
+            with self.stage("read"):
                 item = next(reading, None)
             if item is None:
                 return
@@ -375,9 +364,9 @@ class _Run:
         units, stale, records = self.units, self.stale, self.records
         self.units, self.stale, self.records = [], [], []
         if units:
-            with self.watch.stage("encode"):
+            with self.stage("encode"):
                 units = encoded(units, self.encoder)
-        with self.watch.stage("write"):
+        with self.stage("write"):
             self.store.upsert(units, sources=stale)
             self.store.acknowledge(records)
         self.report.units += len(units)
@@ -388,7 +377,7 @@ class _Run:
             self._acknowledged(record)
         # Rarer as the store grows: each time costs about as much as the store is large.
         if self.since_optimised >= _OPTIMISE_EVERY and 2 * self.since_optimised >= len(self.store):
-            with self.watch.stage("optimise"):
+            with self.stage("optimise"):
                 self.store.optimize(final=False)
             self.since_optimised = 0
 

@@ -41,13 +41,17 @@ def _below(name: str, folders: Iterable[str]) -> bool:
     return any(folder in (".", name) or name.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
+def _absolute(path: Path | str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links away from the name
+
+
 def stored_name(path: Path, settings: IngestSettings) -> str:
     """Return the path as the store knows it: absolute, or relative to ``settings.base``."""
-    whole = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links away from the name
+    whole = _absolute(path)
     if settings.base is None:
         return whole.as_posix()
     try:
-        return whole.relative_to(Path(os.path.abspath(settings.base))).as_posix()  # noqa: PTH100
+        return whole.relative_to(_absolute(settings.base)).as_posix()
     except ValueError as outside:
         raise InputError(f"{whole} is not inside {settings.base}, which --relative-to names") from outside
 
@@ -61,7 +65,7 @@ def scan(
     unsupported. Links in a folder that lead out of it are not followed, unless the settings say so.
     """
     found = Found()
-    store = Path(os.path.abspath(leave_out)) if leave_out is not None else None  # noqa: PTH100
+    store = None if leave_out is None else _absolute(leave_out)
     for given in paths:
         path = Path(given).expanduser()
         name = stored_name(path, settings)
@@ -90,25 +94,18 @@ def _leads_outside(path: Path, folder: Path) -> bool:
 def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettings) -> Iterator[Path]:
     def unreadable(problem: OSError) -> None:
         place = stored_name(Path(problem.filename or folder), settings)
-        found.problems.append(
-            FormatError(f"cannot be listed ({problem.strerror}); check its permissions", file=place)
-        )
+        why = f"cannot be listed ({problem.strerror}); check its permissions"
+        found.problems.append(FormatError(why, file=place))
 
     seen: set[Path] = set()
     for root, folders, names in os.walk(folder, onerror=unreadable, followlinks=settings.follow_links):
         here = Path(root)
         if settings.follow_links:
-            # Links can lead round in a circle.
-            real = here.resolve()
-            if real in seen:
+            if (real := here.resolve()) in seen:  # links can lead round in a circle
                 folders.clear()
                 continue
             seen.add(real)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and Path(os.path.abspath(here / name)) != store  # noqa: PTH100
-        )
+        folders[:] = sorted(n for n in folders if not n.startswith(".") and _absolute(here / n) != store)
         yield from (here / name for name in sorted(names) if not name.startswith("."))
 
 

@@ -58,13 +58,12 @@ def document_from(values: Mapping[str, Any]) -> Document:
     flat, newlines, line, parts = values["origin"]
     runs = tuple(map(Run, flat[0::4], flat[1::4], flat[2::4], flat[3::4]))
     given = {
-        **values,
         "pages": tuple(values["pages"]),
         "sections": tuple(Section(*section) for section in values["sections"]),
         "atoms": tuple((start, end) for start, end in values["atoms"]),
         "origin": SourceMap(runs, tuple(newlines), line, tuple((start, name) for start, name in parts)),
     }
-    return Document(**given)
+    return Document(**{**values, **given})
 
 
 def main() -> None:

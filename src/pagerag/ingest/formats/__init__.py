@@ -63,9 +63,9 @@ def _reader(name: str) -> Read:  # noqa: C901  (a table: no branch depends on an
         case "JSON Lines":
             from pagerag.ingest.formats.json_records import read_jsonl as read
         case "CSV":
-            from pagerag.ingest.formats.tables import read_csv as read
+            from pagerag.ingest.formats.records import read_csv as read
         case "Parquet":
-            from pagerag.ingest.formats.tables import read_parquet as read
+            from pagerag.ingest.formats.records import read_parquet as read
         case _:
             raise KeyError(name)
     return read

@@ -191,7 +191,9 @@ class _Page:
         self.names[name] += 1
         self.unseen += element.hidden
         if name == "table":
-            self._open_table()
+            if self.tables and not self.tables[-1].layout:
+                self._to_layout(self.tables[-1])
+            self.tables.append(_Table())
         elif self.tables and not self.unseen:
             self._table_part(tag)
         if tag.empty:
@@ -248,7 +250,9 @@ class _Page:
             self.line, self.term = self.term, []
             self._flush()
         if name == "table" and self.tables:
-            self._end_table()
+            table = self.tables.pop()
+            if not table.layout and table.headers and table.rows == 1:
+                self.blocks.append(Block([added(" | ".join(filter(None, table.headers)))]))
         self.open.pop()
         self.names[name] -= 1
         self.unseen -= element.hidden
@@ -259,11 +263,6 @@ class _Page:
         return name
 
     # -- tables
-
-    def _open_table(self) -> None:
-        if self.tables and not self.tables[-1].layout:
-            self._to_layout(self.tables[-1])
-        self.tables.append(_Table())
 
     def _to_layout(self, table: _Table) -> None:
         """Treat a table as a way to place things on a page: its cells are blocks like others."""
@@ -312,34 +311,23 @@ class _Page:
             return
         self.blocks.append(Block(cells=cells, headers=tuple(table.headers)))
 
-    def _end_table(self) -> None:
-        table = self.tables.pop()
-        if not table.layout and table.headers and table.rows == 1:
-            self.blocks.append(Block([added(" | ".join(filter(None, table.headers)))]))
-
 
 def _placed(table: _Table) -> list[list[Piece]]:
     """Return the cells of a row by column: wide cells take several, tall ones come down from above."""
     cells: list[list[Piece]] = []
 
-    def carried() -> bool:
-        left, words = table.carried.get(len(cells), (0, ""))
-        if not left:
-            return False
-        table.carried[len(cells)] = (left - 1, words)
-        cells.append([added(words)])
-        return True
+    def carry() -> None:
+        while (held := table.carried.get(len(cells), (0, "")))[0]:
+            table.carried[len(cells)] = (held[0] - 1, held[1])
+            cells.append([added(held[1])])
 
     for cell, (width, height) in zip(table.cells, table.spans, strict=False):
-        while carried():
-            pass
+        carry()
         if height > 1:
             words = words_of(cell)
             table.carried.update({len(cells) + place: (height - 1, words) for place in range(width)})
-        cells.append(cell)
-        cells.extend([] for _ in range(width - 1))
-    while carried():
-        pass
+        cells += [cell, *([] for _ in range(width - 1))]
+    carry()
     return cells
 
 

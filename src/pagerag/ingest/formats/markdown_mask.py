@@ -50,6 +50,7 @@ _COMMENT_END = re.compile(
 _SPECIAL = re.compile(r"[\\`<{]")
 _TICKS = re.compile(r"`+")
 _JSX = re.compile(r"<>|</>")
+_Mask = tuple[int, int, str]  # from where to where, and with which character
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
@@ -101,9 +102,7 @@ def mask(source: str) -> Masked:
     """Return ``source`` with what is not seen masked."""
     end, title = front_matter(source)
     found = Masked(source, title)
-    cuts: list[tuple[int, int, str]] = []
-    if end:
-        cuts.append((0, end, " "))
+    cuts = [(0, end, " ")]
     protected = _fences(source, end)
     at = end
     for first, last in [*protected, (len(source), len(source))]:
@@ -116,7 +115,7 @@ def mask(source: str) -> Masked:
     return found
 
 
-def _applied(source: str, cuts: list[tuple[int, int, str]]) -> str:
+def _applied(source: str, cuts: list[_Mask]) -> str:
     parts: list[str] = []
     at = 0
     for first, last, fill in sorted(cuts):
@@ -129,7 +128,7 @@ def _applied(source: str, cuts: list[tuple[int, int, str]]) -> str:
 
 def _masked_lines(text: str, protected: list[tuple[int, int]]) -> str:
     """Mask lines that only a generator reads: link definitions, labels, imports, marks of containers."""
-    cuts: list[tuple[int, int, str]] = []
+    cuts: list[_Mask] = []
     for pattern in (_DEFINITION, _LABEL, _MODULE, _CONTAINER, _ADMONITION):
         for match in pattern.finditer(text):
             start, end = match.span()
@@ -167,9 +166,7 @@ def _fences(source: str, at: int) -> list[tuple[int, int]]:
 class _Scanner:
     """Masks the tags of one stretch of text without fences."""
 
-    def __init__(
-        self, source: str, start: int, end: int, cuts: list[tuple[int, int, str]], found: Masked
-    ) -> None:
+    def __init__(self, source: str, start: int, end: int, cuts: list[_Mask], found: Masked) -> None:
         self.source, self.start, self.end, self.cuts, self.found = source, start, end, cuts, found
         self.last = {
             mark: source.rfind(mark, start, end) for mark in (">", '"', "'", "-->", "?>", "]]>", "%>")
@@ -193,13 +190,11 @@ class _Scanner:
         match = _TICKS.match(self.source, start, self.end)
         length = (match.end() if match else start + 1) - start
         same = self.ticks.get(length, [])
-        place = bisect_right(same, start)
-        if place == len(same):
-            return start + length
+        close = next(iter(same[(place := bisect_right(same, start)) : place + 1]), self.end)
         # A span does not go beyond its paragraph.
         blank = bisect_right(self.blank, start - self.start)
         limit = self.blank[blank] + self.start if blank < len(self.blank) else self.end
-        return same[place] + length if same[place] < limit else start + length
+        return (close if close < limit else start) + length
 
     def _template(self, start: int) -> int:
         source = self.source
@@ -232,8 +227,8 @@ class _Scanner:
                 if self.last[closing] < start:
                     return start + len(opening)
                 return self._cut(start, source.find(closing, start) + len(closing))
-        if _JSX.match(source, start):
-            return self._cut(start, start + (2 if source[start + 1] == ">" else 3))
+        if jsx := _JSX.match(source, start):
+            return self._cut(start, jsx.end())
         if self.last[">"] < start:
             return start + 1
         tag = markup_at(source, start, self.last)
@@ -252,7 +247,9 @@ class _Scanner:
                 end = source.find(">", close, self.end) + 1 or self.end
                 self.found.tables.append((start, end))
                 return self._cut(start, end, BREAK)
-        if not tag.empty and (tag.name in RAW or self._is_hidden(tag)):
+        inside = source[start : tag.end]
+        seen = not ("hidden" in inside or "style" in inside) or not hidden(attributes(source, tag))
+        if not tag.empty and (tag.name in RAW or not seen):
             return self._cut(start, self._element_end(tag), _fill(tag))
         if tag.name in HEADINGS:
             close = source.find(f"</{tag.name}", tag.end, min(self.end, tag.end + 1000))
@@ -269,10 +266,6 @@ class _Scanner:
             if not depth:
                 return self.source.find(">", found.end(), self.end) + 1 or self.end
         return self.end
-
-    def _is_hidden(self, tag: Tag) -> bool:
-        inside = self.source[tag.start : tag.end]
-        return ("hidden" in inside or "style" in inside) and hidden(attributes(self.source, tag))
 
     def _is_tag(self, tag: Tag) -> bool:
         """Tell a tag from other words in angle brackets, which a reader is meant to see."""
