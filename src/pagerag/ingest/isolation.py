@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -69,51 +69,35 @@ class FileReader:
             self.stamps[file.name] = file.stamp()
             yield from read_documents(file, self.settings, known)
             return
-        finished = False
+        alive = False  # whether the process can go on with other files
         try:
             number = self._ask(worker, file, known)
             for following in ahead:
                 self._ask(worker, *following)
-            for frame in self._frames(worker, file, number):
+            while True:
+                frame = worker.hear(self.settings.max_seconds, file)
+                if frame["number"] != number:
+                    continue
                 if frame["kind"] == "begun":
                     self.stamps[file.name] = (frame["stamp"][0], frame["stamp"][1])
                 elif frame["kind"] == "bad":
                     yield BadRecord(_format_error(frame["problem"], file))
-                else:
+                elif frame["kind"] == "document":
                     yield document_from(frame["document"])
-            finished = True
-        except (FormatError, MissingExtraError):
-            finished = self._worker is not None
-            raise
+                else:
+                    self._asked.pop(file.name, None)
+                    alive = not frame.get("ends")
+                    if frame["kind"] == "failed":
+                        raise _problem(frame["problem"], file)
+                    return
         finally:
-            if not finished:
+            if not alive:
                 self.close()
 
     def _ask(self, worker: _Worker, file: SourceFile, known: Format) -> int:
         number = self._asked.pop(file.name, None)
         self._asked[file.name] = worker.ask(file, known) if number is None else number
         return self._asked[file.name]
-
-    def _frames(self, worker: _Worker, file: SourceFile, number: int) -> Iterator[dict[str, Any]]:
-        """Yield what the process says of one file, until it is done with it."""
-        while True:
-            try:
-                frame = worker.hear(self.settings.max_seconds, file)
-                if frame is None:
-                    raise file.bad(f"cannot be read: {worker.fate()}; split it, or leave it out")
-            except FormatError:
-                self.close()
-                raise
-            if frame["number"] != number:
-                continue
-            if frame["kind"] in ("done", "failed"):
-                self._asked.pop(file.name, None)
-                if frame.get("ends"):
-                    self.close()
-                if frame["kind"] == "failed":
-                    raise _problem(frame["problem"], file)
-                return
-            yield frame
 
 
 class _Worker:
@@ -165,8 +149,8 @@ class _Worker:
                     if self.closing:
                         return
 
-    def hear(self, seconds: float, file: SourceFile) -> dict[str, Any] | None:
-        """Return the next frame, None when the process has ended; too long a silence is an error."""
+    def hear(self, seconds: float, file: SourceFile) -> dict[str, Any]:
+        """Return the next frame; the end of the process and too long a silence are errors."""
         try:
             # The first frame may have to wait for the process to start.
             frame = self.frames.get(timeout=seconds + (0 if self.heard else _START_SECONDS))
@@ -176,9 +160,11 @@ class _Worker:
                 f"took more than {seconds:g} s to read; split it, or raise --max-seconds"
             ) from None
         self.heard = True
+        if frame is None:
+            raise file.bad(f"cannot be read: {self._fate()}; split it, or leave it out")
         return frame
 
-    def fate(self) -> str:
+    def _fate(self) -> str:
         """Return how the process ended, in words."""
         try:
             code = self.process.wait(5)

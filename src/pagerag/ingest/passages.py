@@ -30,12 +30,7 @@ _NO_NAME = STOP_WORDS - {"the"}  # "In 1957" is capitalised like a name
 
 
 def passages_of(
-    document: Document,
-    source: str,
-    path: str,
-    digest: str,
-    settings: IngestSettings,
-    analyzer: Analyzer,
+    document: Document, source: str, path: str, digest: str, settings: IngestSettings, analyzer: Analyzer
 ) -> list[Unit]:
     """Return the document as units without vectors.
 

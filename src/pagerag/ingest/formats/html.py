@@ -217,7 +217,7 @@ class _Page:
 
     def _end(self, name: str, within: Sequence[str] = ()) -> None:
         """Close the nearest open element of this name, and what is open inside it."""
-        if name == "br" or not self.names[name]:
+        if not self.names[name]:
             return
         if within:
             # An element beyond a boundary stays open; looking for it never goes far.
