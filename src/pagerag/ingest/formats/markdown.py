@@ -142,6 +142,9 @@ class _Reader:
             return
         pieces: list[Piece] = [*before]
         for piece in self._seen(spans):
+            if BREAK not in piece.text:
+                pieces.append(piece)
+                continue
             start = piece.start
             *closed, last = piece.text.split(BREAK)
             for part in closed:

@@ -51,6 +51,8 @@ class MarkdownMarks(Marks):
             self.code += 1
         if self.code < len(self.codes) and self.codes[self.code][0] <= start:
             return self.codes[self.code][1]
+        if mark == DROP:
+            return self.cut(start, self.run(start))
         if mark in "*_~":
             self.runs.append((start, self.run(start)))
             return self.runs[-1][1]
@@ -63,8 +65,6 @@ class MarkdownMarks(Marks):
             return start + len(mark) + (mark == "!")
         if mark == "{":
             return self._role(start)
-        if mark == DROP:
-            return self.cut(start, start + 1)
         if mark == "\\" and self.text[start + 1 : start + 2] in _ESCAPED:
             return self.cut(start, start + 1) + 1
         if mark == "<" and (link := _AUTOLINK.match(self.text, start)):
@@ -134,9 +134,9 @@ class MarkdownMarks(Marks):
 
 def _code_spans(text: str) -> list[tuple[int, int, int]]:
     """Return (start, end, number of backticks) of the code spans in ``text``, marks included."""
-    spans = []
+    spans: list[tuple[int, int, int]] = []
     behind = 0
-    by_length = tick_runs(text, 0, len(text))
+    by_length = tick_runs(text, 0, len(text)) if "`" in text else {}
     for start, length in sorted((start, length) for length, same in by_length.items() for start in same):
         if start < behind or (start and text[start - 1] == "\\"):
             continue

@@ -13,7 +13,6 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
@@ -63,25 +62,27 @@ def documents_of(
         except FormatError as problem:
             yield unusable(settings, problem)
             continue
-        for made in found:
-            told = f"{made.title}\0{made.text}".encode("utf-8", "replace")
-            content = hashlib.sha256(told).hexdigest()[:32]
-            key = made.record or content[:16]
+        for name, title, text, fields, origin in found:
+            content = hashlib.sha256(f"{title}\0{text}".encode("utf-8", "replace")).hexdigest()[:32]
+            key = name or content[:16]
             if seen.get(key) == content:
                 continue  # the same record again: benchmarks repeat paragraphs from question to question
             if key in seen:
                 key = f"{key}-{row.number}"  # two records share an id: both are kept
             seen[key] = content
-            yield replace(made, record=key, at=row.at)
+            yield Document(text, title, record=key, whole=True, fields=fields, at=row.at, origin=origin)
 
 
-def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[Document]:
-    """Yield the documents of a record."""
+_Found = tuple[str | None, str | None, str, dict[str, Any], SourceMap]
+
+
+def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Found]:
+    """Yield (id, title, text, other fields, way back) of the documents of a record."""
     number, record = row.number, row.values
     if "question" in record and isinstance(record.get("paragraphs"), list):
         for paragraph in record["paragraphs"]:
             text = str(paragraph["paragraph_text"])
-            yield Document(text, paragraph.get("title"), whole=True, origin=row.place("paragraphs", text))
+            yield None, paragraph.get("title"), text, {}, row.place("paragraphs", text)
         return
     if "question" in record and isinstance(record.get("context"), list | dict):
         context = record["context"]
@@ -89,7 +90,7 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[Docu
             context = zip(context["title"], context["sentences"], strict=True)
         for title, sentences in context:
             text = _joined(sentences)
-            yield Document(text, str(title), whole=True, origin=row.place("context", text))
+            yield None, str(title), text, {}, row.place("context", text)
         return
     names = {kind: _name(file, settings, number, record, kind) for kind in _USUAL}
     value = record[str(names["text"])]
@@ -113,14 +114,8 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[Docu
         and isinstance(value, str | int | float | bool)
         and not (isinstance(value, str) and len(value) > _LONGEST_FIELD)
     }
-    yield Document(
-        text,
-        str(title) if title is not None and str(title).strip() else None,
-        record=clean(str(own)) if own is not None and str(own).strip() else str(number),
-        whole=True,
-        fields=fields,
-        origin=origin,
-    )
+    name = clean(str(own)) if own is not None and str(own).strip() else str(number)
+    yield name, str(title) if title is not None and str(title).strip() else None, text, fields, origin
 
 
 def _name(
@@ -236,11 +231,14 @@ def _in_csv(
     """Find a field in the lines of its record, which begin ``shift`` characters into the file."""
     at = 0
     for key, value in cells:
-        # A quotation mark is written twice, or, in a field without quotation marks around it, as it is.
-        writings = (value.replace('"', '""'), value)
-        start, end = next(((p, p + len(w)) for w in writings if (p := source.find(w, at)) >= 0), (-1, -1))
+        written = value.replace('"', '""')
+        start = source.find(written, at)
+        if start < 0:  # a field without quotation marks around it, which has some inside
+            written = value
+            start = source.find(written, at)
         if start < 0:
             break
+        end = start + len(written)
         if key == name:
             newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
             doubled = (m.span() for m in _DOUBLED.finditer(source, start, end))

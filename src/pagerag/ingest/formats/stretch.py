@@ -98,7 +98,8 @@ class Stretch:
         for start, end, instead in [*sorted(cuts), (size, size, "")]:
             if start < at:
                 continue
-            found += self._plain(at, start)
+            if start > at:
+                found += self._plain(at, start)
             if instead:
                 found.append(Piece(instead, self.origin(start), self.origin(end - 1) + 1))
             at = end
