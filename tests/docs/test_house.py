@@ -34,7 +34,7 @@ SHARED_FILES = {
     "paths.py": "promotion: the search; explain: the picture",
     "places.py": "from characters to places; store: to sentences",
     "problems.py": "serve: of HTTP; store: of engines",
-    "records.py": "ingest: records of files; systems/formats: rows of pools",
+    "records.py": "ingest: records of files; systems: rows of their files",
     "result.py": "of the pipeline; of promotion",
     "units.py": "the nouns; plugins: frameworks' documents",
 }

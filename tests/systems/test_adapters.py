@@ -407,8 +407,16 @@ class TestHippoRAG:
             HippoRAGBackend(fake).pool(QUESTION)
 
     def test_a_damaged_openie_file(self, tmp_path: Path) -> None:
-        for content, says in (("{", "not JSON"), ("[]", "docs"), ('{"docs": [{}]}', "passage")):
-            (tmp_path / "x.json").write_text(content)
+        for content, says in (
+            (b"{a}", "not JSON"),
+            (b"{", "cut off"),
+            (b"\xff", "UTF-8"),
+            (b"[" * 200_000, "nested too deeply"),
+            (b"[]", "docs"),
+            (b'{"docs": [{}]}', "passage"),
+            (b'{"docs": [{"passage": "p", "extracted_triples": 7}]}', r"docs\[0\]\.extracted_triples.*list"),
+        ):
+            (tmp_path / "x.json").write_bytes(content)
             with pytest.raises(FormatError, match=says):
                 HippoRAGBackend(FakeHippoRAG([]), openie_file=tmp_path / "x.json")
 
@@ -458,8 +466,17 @@ class TestGFMRAG:
         from pagerag.systems.formats import read_pools
 
         path = gfm_predictions(tmp_path)
-        (tmp_path / "nodes.csv").write_text("name,type,attributes\nx,document,{broken\n")
-        with pytest.raises(FormatError, match="literal"):
+        for attributes, says in (
+            ("{broken", "literal"),
+            ("(" * 10_000, "literal"),
+            ("[[]]*3", "literal"),
+            ("x" * 200_000, "not a table"),
+        ):
+            (tmp_path / "nodes.csv").write_text(f"name,type,attributes\nx,document,{attributes}\n")
+            with pytest.raises(FormatError, match=says):
+                next(read_pools(path))
+        (tmp_path / "nodes.csv").write_bytes(b"name,type,attributes\nx,document,\xff\n")
+        with pytest.raises(FormatError, match="UTF-8"):
             next(read_pools(path))
 
 
@@ -468,13 +485,15 @@ class TestKG2RAG:
         assert split_name("Interstellar##3") == ("Interstellar", 3)
         assert split_name("12##C## language##0") == ("C## language", 0)
         assert split_name("plain") == ("plain", None)
+        for name in ("T##²", f"T##{'9' * 5_000}"):  # digits that are no number, and too long a number
+            assert split_name(name) == (name, None)
 
     def test_triples_of_titles(self, tmp_path: Path) -> None:
         row = [["a", "b", "c"]]
         (tmp_path / "T.json").write_text(json.dumps({"0": row}))
         (tmp_path / "all.json").write_text(json.dumps({"U": {"1": row}}))
         assert read_triples(tmp_path) == {"T": {"0": row}, "U": {"1": row}}
-        for content, says in (("[", "not JSON"), ("[]", "object"), ('{"U": {"1": []}, "V": 3}', "'V'")):
+        for content, says in (("{a", "not JSON"), ("[]", "object"), ('{"U": {"1": []}, "V": 3}', "'V'")):
             (tmp_path / "all.json").write_text(content)
             with pytest.raises(FormatError, match=says):
                 read_triples(tmp_path)

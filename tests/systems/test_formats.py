@@ -219,6 +219,20 @@ def test_lightrag_failure_is_an_empty_pool(tmp_path: Path) -> None:
     assert [r["reference_id"] for r in data["references"]] == ["2"]
 
 
+def test_odd_values_beside_lightrags_chunks(tmp_path: Path) -> None:
+    path, out = EXAMPLES["lightrag"](tmp_path), tmp_path / "o.jsonl"
+    answer = lightrag_answer()
+    answer["data"]["references"] += [7, None]
+    answer["data"]["chunks"][1]["reference_id"] = ["a"]
+    path.write_text(lines([{"query": "q?", **answer}]))
+    ((pool, record),) = read_pools(path)
+    write_promoted(out, [(record, pool.candidates[:2])])
+    assert [r["reference_id"] for r in json.loads(out.read_text())["data"]["references"]] == ["0"]
+    (tmp_path / "kv_store_text_chunks.json").write_text('{"c0": 7}')
+    with pytest.raises(FormatError, match="field 'c0': an object is expected here"):
+        list(read_pools(path))
+
+
 def test_a_trec_run_is_sorted_by_its_new_scores(tmp_path: Path) -> None:
     path = EXAMPLES["trec"](tmp_path)
     out = tmp_path / "out.run"
@@ -288,6 +302,18 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "run of five columns": ("x.tsv", "q\t1\t1\t2\nq\t1\t1\n", "companion"),
     "context pair": ("x.json", '[{"question": "a", "context": [["t"]]}]', r"context\[0\].*title"),
     "hipporag scores": ("x.jsonl", '{"question": "a", "docs": ["b"], "doc_scores": []}', "1 docs and 0"),
+    "position is a truth value": (
+        "x.jsonl",
+        '{"question": "a", "candidates": [{"text": "b", "position": true}]}',
+        r"position.*whole number",
+    ),
+    "selfrag result": ("x.json", '{"prompts": ["a"], "all_results": ["x"]}', "result.*object"),
+    "efficientrag record": (
+        "x.jsonl",
+        '{"query": "a", "0": {"docs": []}}\n["a"]',
+        "line 2.*object is expected",
+    ),
+    "a line beyond csv's bound": ("x.csv", "w" * 200_000, "no known pool format"),
     "gfm without nodes": ("x.json", '[{"question": "a", "predictions": {"document": []}}]', "nodes.csv"),
 }
 

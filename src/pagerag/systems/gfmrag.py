@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import ast
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pagerag.errors import BackendError, FormatError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems._common import checked, expect
+from pagerag.systems._records import open_text
 from pagerag.units import Candidate, Pool, Relation
 
 TESTED = "2.0.0"
@@ -42,19 +43,17 @@ class EntityGraph:
             if relation == MENTION:
                 self.mentions.setdefault(tail, []).append(head)
                 self._documents.setdefault(head, set()).add(tail)
-            else:
+            elif head != tail:
                 self._facts.append((head, relation, tail))
 
     def relations(self, documents: Sequence[str]) -> tuple[Relation, ...]:
         """Return the facts that these documents can state: both ends are mentioned in one of them."""
-        wanted = set(documents)
-        nowhere: set[str] = set()
-        found = []
-        for head, relation, tail in self._facts:
-            both = self._documents.get(head, nowhere) & self._documents.get(tail, nowhere) & wanted
-            if both and head != tail:
-                found.append(Relation(head, relation, tail, tuple(sorted(both))))
-        return tuple(found)
+        wanted, nowhere = set(documents), set[str]()
+        stated = (
+            (fact, self._documents.get(fact[0], nowhere) & self._documents.get(fact[2], nowhere) & wanted)
+            for fact in self._facts
+        )
+        return tuple(Relation(*fact, tuple(sorted(both))) for fact, both in stated if both)
 
 
 def read_nodes(path: Path) -> dict[str, str]:
@@ -66,7 +65,7 @@ def read_nodes(path: Path) -> dict[str, str]:
             continue
         try:
             attributes = ast.literal_eval(row["attributes"] or "{}")
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             raise FormatError(
                 "not a Python literal, as GFM-RAG writes it", file=path, line=line, field="attributes"
             ) from None
@@ -137,13 +136,14 @@ class GFMRAGBackend:
         return str(answer)
 
 
-def _rows(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        try:
             missing = [name for name in needed if name not in (reader.fieldnames or ())]
             if missing:
                 raise FormatError("this column is missing", file=path, line=1, field=missing[0])
-            return [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
-        raise FormatError("there is no such file", file=path) from None
+            for row in reader:
+                yield reader.line_num, row
+        except csv.Error as wrong:
+            raise FormatError(f"not a table: {wrong}", file=path, line=reader.line_num) from None

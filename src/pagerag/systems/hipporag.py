@@ -11,7 +11,6 @@ Its OpenIE results become relation edges: taken from the file HippoRAG writes, o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from hashlib import md5
@@ -23,6 +22,7 @@ import numpy as np
 from pagerag.errors import BackendError, FormatError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems._common import checked, expect, split_title, triples
+from pagerag.systems._records import Cursor, read_json
 from pagerag.units import Candidate, Pool, Relation
 
 TESTED = "2.0.0a4"
@@ -35,18 +35,15 @@ def chunk_id(passage: str) -> str:
 
 def openie(path: Path) -> dict[str, Mapping[str, Any]]:
     """Read an OpenIE results file: chunk id to passage, ``extracted_entities`` and ``extracted_triples``."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as wrong:
-        raise FormatError(f"not JSON: {wrong.msg}", file=path, line=wrong.lineno) from None
-    rows = content.get("docs") if isinstance(content, Mapping) else None
-    if not isinstance(rows, list):
+    content = read_json(path)
+    if not isinstance(content, Mapping) or not isinstance(content.get("docs"), list):
         raise FormatError("HippoRAG writes its OpenIE results as a list here", file=path, field="docs")
     found = {}
-    for place, row in enumerate(rows):
-        if not isinstance(row, Mapping) or not isinstance(row.get("passage"), str):
-            raise FormatError("a passage is missing", file=path, field=f"docs[{place}].passage")
-        found[str(row.get("idx") or chunk_id(row["passage"]))] = row
+    for row in Cursor(content, path, None).need("docs").items():
+        passage = row.need("passage").text()
+        for name in ("extracted_entities", "extracted_triples"):
+            row.maybe_items(name)  # complains unless it is a list
+        found[str(row.mapping().get("idx") or chunk_id(passage))] = row.mapping()
     return found
 
 

@@ -12,14 +12,14 @@ made from its description alone, is in ``pagerag_lab.compact``.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.errors import BackendError, FormatError, InputError
-from pagerag.promotion.foreign import unique_ids
+from pagerag.promotion.foreign import as_position, unique_ids
 from pagerag.systems._common import checked, or_default, triples
+from pagerag.systems._records import read_json
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ def read_triples(path: str | Path) -> Triples:
         raise FormatError("there is no .json file in this folder; KG2RAG writes one a title", file=place)
     graph: dict[str, dict[str, Any]] = {}
     for file in files:
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise FormatError("there is no such file", file=file) from None
-        except json.JSONDecodeError as wrong:
-            raise FormatError(f"not JSON: {wrong.msg}", file=file, line=wrong.lineno) from None
+        content = read_json(file)
         if not isinstance(content, dict):
             raise FormatError("an object is expected: title, or sentence number, to triples", file=file)
         # A file of one title may leave its own title out.
@@ -56,10 +51,11 @@ def read_triples(path: str | Path) -> Triples:
 
 def split_name(name: str) -> tuple[str, int | None]:
     """Return title and sentence number of ``title##7`` or ``3##title##7``."""
-    parts = name.split("##")
-    if len(parts) < 2 or not parts[-1].isdigit():
+    *head, number = name.split("##")
+    position = as_position(number)
+    if not head or position is None:
         return name, None
-    return "##".join(parts[1:-1] if len(parts) > 2 and parts[0].isdigit() else parts[:-1]), int(parts[-1])
+    return "##".join(head[1:] if len(head) > 1 and head[0].isdigit() else head), position
 
 
 def pool_of(

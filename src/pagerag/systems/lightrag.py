@@ -11,12 +11,14 @@ relation tables beside the promoted chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
 from pagerag.errors import BackendError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title
+from pagerag.systems._records import Cursor, read_json
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ def entities_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]
             if chunk and row.get("entity_name"):
                 found.setdefault(chunk, []).append(str(row["entity_name"]))
     return {chunk: tuple(names) for chunk, names in found.items()}
+
+
+def read_chunks(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the content of ``kv_store_text_chunks.json``: chunk id to the chunk as LightRAG keeps it."""
+    stored = Cursor(read_json(path), path, None)
+    return {name: stored.field(name).mapping() for name in stored.mapping()}
 
 
 def pool_of(

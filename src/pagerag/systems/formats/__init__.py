@@ -34,13 +34,23 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from pagerag.errors import FormatError, InputError
+from pagerag.systems._records import Beside, Cursor, Layout, Record, json_records, layout_of, writing
 from pagerag.systems.formats._base import JsonFormat, PoolFormat
-from pagerag.systems.formats._records import Beside, Cursor, Layout, Record, json_records, layout_of, writing
-from pagerag.systems.formats.benchmarks import Hotpot, Musique
-from pagerag.systems.formats.graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
-from pagerag.systems.formats.native import FIELDS, Native, candidates_in, looks_like_candidates
-from pagerag.systems.formats.passages import Ctxs, EfficientRAG, Ircot, Recomp, SelfRAG
-from pagerag.systems.formats.runs import Colbert, CsvRun, Trec
+from pagerag.systems.formats._graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
+from pagerag.systems.formats._passages import (
+    FIELDS,
+    Ctxs,
+    EfficientRAG,
+    Hotpot,
+    Ircot,
+    Musique,
+    Native,
+    Recomp,
+    SelfRAG,
+    candidates_in,
+    looks_like_candidates,
+)
+from pagerag.systems.formats._runs import Colbert, CsvRun, Trec
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = [
@@ -57,30 +67,11 @@ __all__ = [
     "write_promoted",
 ]
 
-FORMATS: Mapping[str, PoolFormat] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Native(),
-            Ctxs(),
-            GfmRag(),
-            GfmPredictions(),
-            Recomp(),
-            SelfRAG(),
-            EfficientRAG(),
-            LightRag(),
-            HippoRag(),
-            GraphRag(),
-            Kg2Rag(),
-            Colbert(),
-            Trec(),
-            CsvRun(),
-            Hotpot(),
-            Musique(),
-            Ircot(),
-        )
-    }
+_INORDER: tuple[PoolFormat, ...] = (
+    *(Native(), Ctxs(), GfmRag(), GfmPredictions(), Recomp(), SelfRAG(), EfficientRAG(), LightRag()),
+    *(HippoRag(), GraphRag(), Kg2Rag(), Colbert(), Trec(), CsvRun(), Hotpot(), Musique(), Ircot()),
 )
+FORMATS: Mapping[str, PoolFormat] = MappingProxyType({one.name: one for one in _INORDER})
 """By name, in the order in which they are tried on a file."""
 
 
@@ -114,7 +105,7 @@ class WrittenPromotion(Protocol):
 
 def detect(path: str | os.PathLike[str]) -> str:
     """Return the name of the file's format, from its layout and its first record."""
-    return _detect(Path(path))[0].name
+    return _claim(Path(path), *layout_of(Path(path))).name
 
 
 def unit_of(record: Record) -> Mode:
@@ -137,36 +128,27 @@ def read_pools(
     goes on with the next where the file allows it, and ends where it does not.
     """
     file = Path(path)
-    if fields:
-        if format not in (None, Native.name):
-            raise InputError(f"fields can be renamed in format {Native.name!r} only, not in {format!r}")
-        layout, first = layout_of(file)
-        chosen: PoolFormat = Native(fields)
-        if not chosen.claims(layout, first):
-            raise FormatError(
-                f"no list of candidates under {fields.get('candidates', 'candidates')!r};"
-                f" the first record has: {_field_names(first)}",
-                file=file,
-                line=1,
-            )
-    elif format is None:
-        chosen, layout = _detect(file)
-    else:
-        if format not in FORMATS:
-            raise InputError(f"unknown format {format!r}; one of: {', '.join(FORMATS)}")
-        chosen, (layout, first) = FORMATS[format], layout_of(file)
-        if not chosen.claims(layout, first):
-            guess = _claim(layout, first)
+    if fields and format not in (None, Native.name):
+        raise InputError(f"fields can be renamed in format {Native.name!r} only, not in {format!r}")
+    if format is not None and format not in FORMATS:
+        raise InputError(f"unknown format {format!r}; one of: {', '.join(FORMATS)}")
+    layout, first = layout_of(file)
+    chosen = Native(fields) if fields else FORMATS[format] if format else _claim(file, layout, first)
+    if not chosen.claims(layout, first):
+        if fields:
+            said = f"no list of candidates under {fields.get('candidates', 'candidates')!r}; the first record"
+            said += f" has: {_field_names(first)}"
+        else:
+            guess = next((one for one in FORMATS.values() if one.claims(layout, first)), None)
             hint = f"it looks like {guess.name!r}" if guess else _closest(layout, first)
-            raise FormatError(f"this is not {format!r} ({chosen.summary}); {hint}", file=file, line=1)
-        layout = _laid_out(chosen, layout)
+            said = f"this is not {format!r} ({chosen.summary}); {hint}"
+        raise FormatError(said, file=file, line=1)
+    if layout == "lines" and isinstance(chosen, JsonFormat) and chosen.whole:
+        layout = "object"  # one object with all questions, in one line: written without indentation
     allowed = {chosen.unit, *chosen.units}
     if unit is not None and unit not in allowed:
         raise InputError(f"format {chosen.name!r} has units: {', '.join(sorted(allowed))}; not {unit!r}")
-    beside = Beside(file, companions or {})
-    beside.check(chosen.companions, chosen.name)
-    for companion in chosen.companions:
-        beside.path(companion)
+    beside = Beside(file, chosen.companions, companions or {}, chosen.name)
 
     def pooled(record: Record) -> tuple[Pool, Record]:
         if isinstance(record.raw, FormatError):
@@ -193,25 +175,20 @@ def write_promoted(
     if first is None:
         raise InputError(f"there is nothing to write to {path}: no pool was promoted")
     chosen = FORMATS[first[0].format]
+
+    def kept() -> Iterator[tuple[Record, list[str], Any]]:
+        for record, result in chain([first], items):
+            if record.format != chosen.name:
+                said = f"a file has one format: {chosen.name!r} came first, then {record.format!r}"
+                raise InputError(said)
+            ids = [unit.id for unit in (result if isinstance(result, Sequence) else result.context)]
+            for one in ids:
+                if one not in record.places:
+                    raise InputError(f"unit {one!r} is not of record {record.number} of {record.file}")
+            yield record, ids, _account(result) if trace and not isinstance(result, Sequence) else None
+
     with writing(Path(path)) as file:
-        return chosen.write(file, _kept(chosen, chain([first], items), trace=trace))
-
-
-def _kept(
-    chosen: PoolFormat,
-    promoted: Iterable[tuple[Record, WrittenPromotion | Sequence[Candidate]]],
-    *,
-    trace: bool,
-) -> Iterator[tuple[Record, list[str], Any]]:
-    for record, result in promoted:
-        if record.format != chosen.name:
-            raise InputError(f"a file has one format: {chosen.name!r} came first, then {record.format!r}")
-        context = result if isinstance(result, Sequence) else result.context
-        ids = [unit.id for unit in context]
-        for one in ids:
-            if one not in record.places:
-                raise InputError(f"unit {one!r} is not of record {record.number} of {record.file}")
-        yield record, ids, _account(result) if trace and not isinstance(result, Sequence) else None
+        return chosen.write(file, kept())
 
 
 def _account(result: WrittenPromotion) -> dict[str, Any]:
@@ -238,23 +215,19 @@ def read_candidates(
     return candidates_in(Cursor(value, file, line), {**FIELDS, **fields})
 
 
-def _detect(file: Path) -> tuple[PoolFormat, Layout]:
-    layout, first = layout_of(file)
-    found = _claim(layout, first)
-    if found is None:
-        raise FormatError(
-            f"no known pool format: {_seen(layout, first)}. {_closest(layout, first)}; "
-            "`pagerag promote --formats` lists all",
-            file=file,
-            line=1,
-        )
-    return found, _laid_out(found, layout)
-
-
-def _seen(layout: Layout, first: Any) -> str:
-    if layout == "table":
-        return f"its first line is {str(first)[:80]!r}"
-    return f"its first record has {_field_names(first)}"
+def _claim(file: Path, layout: Layout, first: Any) -> PoolFormat:
+    """Return the first format that claims the file, or say what came closest."""
+    for one in FORMATS.values():
+        if one.claims(layout, first):
+            return one
+    table = layout == "table"
+    seen = f"line is {str(first)[:80]!r}" if table else f"record has {_field_names(first)}"
+    raise FormatError(
+        f"no known pool format: its first {seen}. {_closest(layout, first)}; "
+        "`pagerag promote --formats` lists all",
+        file=file,
+        line=1,
+    )
 
 
 def _field_names(first: Any) -> str:
@@ -300,12 +273,3 @@ def _renaming(first: Any) -> str:
         asked.sort(key=lambda name: not first[name].rstrip().endswith("?"))
         hint += f" --field question={asked[0]}" if asked else ""
     return f". The field {lists[0]!r} looks like candidates: {hint}"
-
-
-def _claim(layout: Layout, first: Any) -> PoolFormat | None:
-    return next((one for one in FORMATS.values() if one.claims(layout, first)), None)
-
-
-def _laid_out(chosen: PoolFormat, layout: Layout) -> Layout:
-    # One object with all questions in it is one line when it was written without indentation.
-    return "object" if layout == "lines" and isinstance(chosen, JsonFormat) and chosen.whole else layout

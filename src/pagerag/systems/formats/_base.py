@@ -1,4 +1,4 @@
-"""Define the two kinds of pool format: JSON records, and tables of ranked lines."""
+"""Define the two kinds of pool format, JSON records and tables of ranked lines, and how units are read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, entries
-from pagerag.units import Mode, Pool
+from pagerag.promotion.foreign import unique_ids
+from pagerag.systems._records import Beside, Companion, Cursor, Layout, Record, entries
+from pagerag.units import Candidate, Mode, Pool
 
 
 class PoolFormat(ABC):
@@ -55,12 +56,10 @@ class JsonFormat(PoolFormat):
     """The fields that lead to the list of units, where candidates' places count through one."""
     lists: ClassVar[tuple[str, ...]] = ()
     """Or the fields that are lists, each with an item for each unit; those that are there are written."""
-
     needs: ClassVar[Mapping[str, type]] = {}
     """The fields that every record has, with what they hold; ``holds`` may ask for something else."""
 
     def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
         fits = layout in ("lines", "object") if self.whole else layout != "table"
         return fits and isinstance(first, Mapping) and self.holds(first)
 
@@ -69,19 +68,21 @@ class JsonFormat(PoolFormat):
         return all(isinstance(first.get(name), kind) for name, kind in self.needs.items())
 
     def pool(self, record: Record) -> Pool:
-        """Return the record's pool, best first; fill ``record.places``."""
-        return self._read(record.cursor, record)
+        pool = self._read(record.cursor, record)
+        if not record.places:  # what its reader has not placed stands in the record in the pool's order
+            record.places.update({unit.id: place for place, unit in enumerate(pool.candidates)})
+        return pool
 
     @abstractmethod
     def _read(self, row: Cursor, record: Record) -> Pool:
         """Return the pool of a record, whose content is ``row``."""
 
-    def split(self, whole: Any, path: Path) -> Iterator[Any]:  # noqa: ARG002 - overriders report the path
+    def split(self, whole: Cursor) -> Iterator[Any]:
         """Return the records of the one object that the file is."""
-        yield whole
+        yield whole.value
 
     def join(self, whole: Any, parts: Sequence[tuple[int, Any]]) -> Any:  # noqa: ARG002
-        """Return the one object again, with the records that were kept."""
+        """Return the one object again, with the records that were kept, each with its number."""
         return parts[0][1]
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
@@ -94,16 +95,14 @@ class JsonFormat(PoolFormat):
         return {**raw, **{key: [raw[key][place] for place in places] for key in there}}
 
     def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
-        """Return the records of the file, one in memory at a time wherever the layout allows."""
         number = 0
         for line, raw in entries(path, layout):
             whole = raw if layout == "object" else None
-            for part in [raw] if whole is None else self.split(whole, path):
+            for part in [raw] if whole is None else self.split(Cursor(whole, path, None)):
                 yield Record(path, self.name, layout, number, line, part, beside, unit, whole)
                 number += 1
 
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
-        """Write each record with only the units of these ids, in this order; return how many records."""
         count, layout, parts, whole = 0, "", [], None
         for record, ids, account in kept:
             raw = self.rewrite(record, ids)
@@ -128,3 +127,25 @@ def _narrowed(raw: Mapping[str, Any], path: Sequence[str], places: Sequence[int]
     inner = raw[path[0]]
     kept = _narrowed(inner, path[1:], places) if path[1:] else [inner[place] for place in places]
     return {**raw, path[0]: kept}
+
+
+def named(units: Sequence[Cursor], *fields: str) -> list[tuple[str, Cursor]]:
+    """Return each unit with its own identifier, or its place in the list, made unique."""
+    found = [None if isinstance(one.value, str) else one.maybe(*fields) for one in units]
+    names = unique_ids([str(i) if one is None else one.label() for i, one in enumerate(found)])
+    return list(zip(names, units, strict=True))
+
+
+def pair_of(one: Cursor, wanted: str) -> list[Cursor]:
+    """Return the two items of a list that is a pair."""
+    parts = one.items()
+    if len(parts) != 2:
+        raise one.error(f"{wanted} is expected here")
+    return parts
+
+
+def candidate(name: str, unit: Cursor, score: float | None, text: str | None = None) -> Candidate:
+    """Return a candidate from an object with ``text`` and maybe ``title``."""
+    title = (unit.maybe_text("title") or "").strip() or None
+    body = unit.need("text", "paragraph_text", "content").text() if text is None else text
+    return Candidate(name, body, title=title, score=score)

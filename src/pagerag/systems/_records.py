@@ -1,4 +1,4 @@
-"""Read files as streams of records that know their place: what every pool format stands on."""
+"""Read files as streams of records that know their place: what adapters and pool formats stand on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, TypeVar, cast
 
 from pagerag._files import replacing
 from pagerag.errors import FormatError, InputError
-from pagerag.units import Mode, Pool
+from pagerag.units import Mode
 
 T = TypeVar("T")
 Layout = Literal["lines", "array", "object", "table"]
@@ -49,11 +49,6 @@ class Record:
         """The record's content with its address."""
         return Cursor(self.raw, self.file, self.line)
 
-    def placed(self, pool: Pool) -> Pool:
-        """Remember that the pool's candidates stand in the record in this order; return the pool."""
-        self.places.update({unit.id: place for place, unit in enumerate(pool.candidates)})
-        return pool
-
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
@@ -67,19 +62,15 @@ class Cursor:
     def error(self, message: str) -> FormatError:
         return FormatError(message, file=self.file, line=self.line, field=self.path or None)
 
-    def maybe(self, *names: str) -> Cursor | None:
-        """Return the first of these fields that is there and not null."""
-        if not isinstance(self.value, Mapping):
-            raise self.error(f"an object is expected here, not {_kind(self.value)}")
-        for name in names:
-            if self.value.get(name) is not None:
-                return self.field(name)
-        return None
-
     def field(self, name: str) -> Cursor:
         """Return a field of this object, whether it is there or not."""
         path = f"{self.path}.{name}" if self.path else name
         return Cursor(self.value.get(name), self.file, self.line, path)
+
+    def maybe(self, *names: str) -> Cursor | None:
+        """Return the first of these fields that is there and not null."""
+        there = self.mapping()
+        return next((self.field(name) for name in names if there.get(name) is not None), None)
 
     def need(self, *names: str) -> Cursor:
         found = self.maybe(*names)
@@ -91,39 +82,48 @@ class Cursor:
         return found
 
     def maybe_text(self, *names: str) -> str | None:
-        """Return the text of the first of these fields that is there, None where none is."""
         found = self.maybe(*names)
         return None if found is None else found.text()
 
     def maybe_number(self, *names: str) -> float | None:
-        """Return the number of the first of these fields that is there, None where none is."""
         found = self.maybe(*names)
         return None if found is None else found.number()
 
+    def maybe_items(self, name: str) -> list[Cursor]:
+        found = self.maybe(name)
+        return [] if found is None else found.items()
+
+    def _expect(self, what: str, *kinds: type) -> Any:
+        """Return the value, if it is of one of these kinds; a truth value is none of them."""
+        if isinstance(self.value, bool) or not isinstance(self.value, kinds):
+            raise self.error(f"{what} is expected here, not {_kind(self.value)}")
+        return self.value
+
+    def mapping(self) -> Mapping[str, Any]:
+        value: Mapping[str, Any] = self._expect("an object", Mapping)
+        return value
+
     def items(self) -> list[Cursor]:
-        if not isinstance(self.value, list):
-            raise self.error(f"a list is expected here, not {_kind(self.value)}")
-        return [Cursor(v, self.file, self.line, f"{self.path}[{i}]") for i, v in enumerate(self.value)]
+        values = enumerate(self._expect("a list", list))
+        return [Cursor(v, self.file, self.line, f"{self.path}[{i}]") for i, v in values]
 
     def text(self) -> str:
-        if not isinstance(self.value, str):
-            raise self.error(f"a string is expected here, not {_kind(self.value)}")
-        return self.value
+        return str(self._expect("a string", str))
 
     def label(self) -> str:
         """Return an identifier: a string, or a whole number written as one."""
-        if isinstance(self.value, bool) or not isinstance(self.value, str | int):
-            raise self.error(f"an identifier is expected here, not {_kind(self.value)}")
-        return str(self.value)
+        return str(self._expect("an identifier", str, int))
+
+    def whole(self) -> int:
+        return int(self._expect("a whole number", int))
 
     def number(self) -> float:
         """Return a finite number; some tools write their scores as strings."""
-        if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
-            raise self.error(f"a number is expected here, not {_kind(self.value)}")
+        value = self._expect("a number", str, int, float)
         try:
-            number = float(self.value)
+            number = float(value)
         except ValueError:
-            raise self.error(f"{self.value[:80]!r} is not a number") from None  # type: ignore[index]
+            raise self.error(f"{value[:80]!r} is not a number") from None
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
@@ -142,45 +142,49 @@ class Companion:
 
 
 class Beside:
-    """The companion files of one pool file, each loaded once."""
+    """The companion files of one pool file: found at once, each loaded once, by their names."""
 
-    def __init__(self, file: Path, given: Mapping[str, str | os.PathLike[str]]) -> None:
-        self.file = file
-        self._given = {name: Path(path) for name, path in given.items()}
-        self._loaded: dict[str, Any] = {}
-
-    def check(self, known: Sequence[Companion], format_name: str) -> None:
-        names = {companion.name for companion in known}
-        for name, path in self._given.items():
+    def __init__(
+        self,
+        file: Path,
+        known: Sequence[Companion],
+        given: Mapping[str, str | os.PathLike[str]],
+        format_name: str,
+    ) -> None:
+        names = sorted(companion.name for companion in known)
+        for name, path in given.items():
             if name not in names:
-                has = ", ".join(sorted(names)) or "none"
+                has = ", ".join(names) or "none"
                 raise InputError(f"format {format_name!r} has no companion file {name!r}; it has: {has}")
-            if not path.exists():
-                raise FormatError(f"there is no such file; it was named as {name!r}", file=path)
+            if not Path(path).exists():
+                raise FormatError(f"there is no such file; it was named as {name!r}", file=Path(path))
+        self.paths = {
+            one.name: Path(given[one.name]) if one.name in given else _beside(file, one) for one in known
+        }
+        self.loaded: dict[str, Any] = {}
 
-    def path(self, companion: Companion) -> Path | None:
-        if companion.name in self._given:
-            return self._given[companion.name]
-        for pattern in companion.patterns:
-            for found in sorted(self.file.parent.glob(pattern)):
-                if found != self.file:
-                    return found
-        if companion.required:
-            raise FormatError(
-                f"its companion {companion.name!r} ({companion.purpose}) is not beside it as "
-                f"{' or '.join(companion.patterns)}; put it there, or name it: "
-                f"companions={{{companion.name!r}: PATH}}",
-                file=self.file,
-            )
-        return None
-
-    def load(self, companion: Companion, loader: Callable[[Path], T]) -> T | None:
+    def load(self, name: str, loader: Callable[[Path], T]) -> T | None:
         """Return what the companion file holds, or None when there is none and none is needed."""
-        if companion.name not in self._loaded:
-            path = self.path(companion)
-            self._loaded[companion.name] = None if path is None else loader(path)
-        loaded: T | None = self._loaded[companion.name]
-        return loaded
+        if name not in self.loaded:
+            path = self.paths[name]
+            self.loaded[name] = None if path is None else loader(path)
+        found: T | None = self.loaded[name]
+        return found
+
+
+def _beside(file: Path, companion: Companion) -> Path | None:
+    for pattern in companion.patterns:
+        for found in sorted(file.parent.glob(pattern)):
+            if found != file:
+                return found
+    if companion.required:
+        raise FormatError(
+            f"its companion {companion.name!r} ({companion.purpose}) is not beside it as "
+            f"{' or '.join(companion.patterns)}; put it there, or name it: "
+            f"companions={{{companion.name!r}: PATH}}",
+            file=file,
+        )
+    return None
 
 
 @contextmanager
@@ -276,36 +280,29 @@ def _usable(found: Iterator[tuple[_Line, Any]]) -> Iterator[tuple[_Line, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    broken: tuple[ValueError | RecursionError, str, int] | None = None
     with open_text(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            if broken is not None:
-                yield broken[2], _not_json(broken[0], broken[1], path, broken[2], last=False)
-                broken = None
+        lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
+        here = next(lines, None)
+        while here is not None:
+            number, line = here
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as wrong:
-                broken = (wrong, line, number)  # told when it is known whether it is the last
-                continue
-            yield number, value
-    if broken is not None:
-        yield broken[2], _not_json(broken[0], broken[1], path, broken[2])
+                here = next(lines, None)  # only the last line can have been cut off
+                yield number, _not_json(wrong, line, path, number, last=here is None)
+            else:
+                yield number, value
+                here = next(lines, None)
 
 
 def _array(path: Path) -> Iterator[tuple[int, Any]]:
     decoder = json.JSONDecoder()
     with open_text(path) as file:
-        buffer, place, line, size = "", 0, 1, _BLOCK
-        opened = False
+        buffer, place, line, size, opened = "", 0, 1, _BLOCK, False
         while True:
             start = place
-            while place < len(buffer) and buffer[place] in " \t\r\n,[":
-                if buffer[place] == "[":
-                    if opened:
-                        break
-                    opened = True
+            while place < len(buffer) and buffer[place] in (" \t\r\n," if opened else " \t\r\n,["):
+                opened = opened or buffer[place] == "["
                 place += 1
             line += buffer.count("\n", start, place)
             if place < len(buffer):

@@ -10,8 +10,8 @@ from pagerag._extras import need
 from pagerag.errors import FormatError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
-from pagerag.systems.formats._base import JsonFormat
-from pagerag.systems.formats._records import Companion, Cursor, Record, read_json
+from pagerag.systems._records import Beside, Companion, Cursor, Record
+from pagerag.systems.formats._base import JsonFormat, pair_of
 from pagerag.units import Candidate, Pool
 
 _EDGES = Companion("edges", ("edges.csv", "stage1/edges.csv"), "GFM-RAG's graph: source, relation, target")
@@ -32,9 +32,8 @@ class GfmRag(JsonFormat):
         for one in documents.items():
             one.need("attributes").need("content").text()
             one.maybe_number("score")
-        graph = record.beside.load(_EDGES, gfmrag.EntityGraph)
-        question = row.need("question", "query").text()
-        return record.placed(gfmrag.pool_of(question, documents.value, graph))
+        graph = record.beside.load("edges", gfmrag.EntityGraph)
+        return gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
 
 
 class GfmPredictions(JsonFormat):
@@ -50,22 +49,19 @@ class GfmPredictions(JsonFormat):
     )
 
     def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
         return isinstance(first.get("predictions"), Mapping) and "document" in first["predictions"]
 
     def _read(self, row: Cursor, record: Record) -> Pool:
-        texts = record.beside.load(self.companions[0], gfmrag.read_nodes) or {}
+        texts = record.beside.load("nodes", gfmrag.read_nodes) or {}
         rows = []
         for pair in row.need("predictions").need("document").items():
-            parts = pair.items()
-            if len(parts) != 2:
-                raise pair.error("[name, score] is expected here")
-            name = parts[0].label()
+            first, score = pair_of(pair, "[name, score]")
+            name = first.label()
             if name not in texts:
-                raise pair.error(f"{name!r} is not in {record.beside.path(self.companions[0])}")
-            rows.append({"id": name, "attributes": {"content": texts[name]}, "score": parts[1].number()})
-        graph = record.beside.load(_EDGES, gfmrag.EntityGraph)
-        return record.placed(gfmrag.pool_of(row.need("question", "query").text(), rows, graph))
+                raise pair.error(f"{name!r} is not in {record.beside.paths['nodes']}")
+            rows.append({"id": name, "attributes": {"content": texts[name]}, "score": score.number()})
+        graph = record.beside.load("edges", gfmrag.EntityGraph)
+        return gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
 
 
 class LightRag(JsonFormat):
@@ -79,7 +75,6 @@ class LightRag(JsonFormat):
     )
 
     def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
         answer = first.get("data")
         return isinstance(answer, Mapping) and ("chunks" in answer or first.get("status") == "failure")
 
@@ -90,24 +85,22 @@ class LightRag(JsonFormat):
                 "LightRAG's answer does not hold the question; dump {'query': question, **answer}"
             )
         data = row.need("data")
-        if (chunks := data.maybe("chunks")) is not None:
-            for one in chunks.items():
-                one.need("content").text()
-        for key in ("entities", "relationships"):
-            if (listed := data.maybe(key)) is not None:
-                for one in listed.items():
-                    one.maybe("source_id")  # complains unless it is an object
-        stored = record.beside.load(self.companions[0], read_json)
-        return record.placed(lightrag.pool_of(question, record.raw, stored))
+        for one in data.maybe_items("chunks"):
+            one.need("content").text()
+        for one in (*data.maybe_items("entities"), *data.maybe_items("relationships")):
+            one.mapping()
+        stored = record.beside.load("text_chunks", lightrag.read_chunks)
+        return lightrag.pool_of(question, record.raw, stored)
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
-        """Return a copy of the record that holds only these units, in this order."""
         data = record.raw["data"]
         chunks = [data["chunks"][record.places[name]] for name in ids]
-        shown = {chunk.get("reference_id") for chunk in chunks}
+        shown = [chunk.get("reference_id") for chunk in chunks]
         kept = {**data, "chunks": chunks}
         if isinstance(data.get("references"), list):
-            kept["references"] = [r for r in data["references"] if r.get("reference_id") in shown]
+            kept["references"] = [
+                r for r in data["references"] if isinstance(r, Mapping) and r.get("reference_id") in shown
+            ]
         return {**record.raw, "data": kept}
 
 
@@ -127,10 +120,9 @@ class HippoRag(JsonFormat):
         values = None if scores is None else [one.number() for one in scores.items()]
         if values is not None and len(values) < len(docs):
             raise listed.error(f"{len(docs)} docs and {len(values)} doc_scores; there must be one for each")
-        facts = record.beside.load(self.companions[0], hipporag.openie)
-        question = row.need("question", "query").text()
+        facts = record.beside.load("openie", hipporag.openie)
         values = None if values is None else values[: len(docs)]
-        return record.placed(hipporag.pool_of(question, docs, values, facts))
+        return hipporag.pool_of(row.need("question", "query").text(), docs, values, facts)
 
 
 class GraphRag(JsonFormat):
@@ -150,17 +142,12 @@ class GraphRag(JsonFormat):
     def _read(self, row: Cursor, record: Record) -> Pool:
         units = row.need("context_records").need("sources").items()
         names = unique_ids([one.need("id").label() for one in units])
+        tables = record.beside
         stored = {
             str(r["human_readable_id"]): r
-            for r in record.beside.load(
-                self.companions[0], _parquet("id", "human_readable_id", "document_id")
-            )
-            or ()
+            for r in _table(tables, "text_units", "id", "human_readable_id", "document_id")
         }
-        titles = {
-            str(r["id"]): str(r["title"])
-            for r in record.beside.load(self.companions[2], _parquet("id", "title")) or ()
-        }
+        titles = {str(r["id"]): str(r["title"]) for r in _table(tables, "documents", "id", "title")}
         long = {str(stored[name]["id"]): name for name in names if name in stored}
         candidates = []
         for one, name in zip(units, names, strict=True):
@@ -169,7 +156,6 @@ class GraphRag(JsonFormat):
             text = one.need("text").text()
             candidates.append(Candidate(name, text, title=titles.get(source or ""), source=source))
         columns = ("source", "target", "description", "weight", "text_unit_ids")
-        edges = record.beside.load(self.companions[1], _parquet(*columns)) or ()
         rows = [
             (
                 str(e["source"]),
@@ -178,11 +164,10 @@ class GraphRag(JsonFormat):
                 None if e["weight"] is None else float(e["weight"]),
                 [long[str(u)] for u in e["text_unit_ids"] or () if str(u) in long],
             )
-            for e in edges
+            for e in _table(tables, "relationships", *columns)
         ]
         question = row.need("query", "question").text()
-        relations = graphrag.relations_of(rows)
-        return record.placed(Pool(question, tuple(candidates), relations=relations, origin=self.name))
+        return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
 
 
 class Kg2Rag(JsonFormat):
@@ -196,7 +181,6 @@ class Kg2Rag(JsonFormat):
     companions = (Companion("triples", ("kgs", "kg", "kg.json", "triples.json"), "triples of each title"),)
 
     def holds(self, first: Mapping[str, Any]) -> bool:
-        """Return whether a record has what this format's records have."""
         return isinstance(first.get("nodes"), list) or ("sp" in first and "answer" in first)
 
     def _read(self, row: Cursor, record: Record) -> Pool:
@@ -209,11 +193,13 @@ class Kg2Rag(JsonFormat):
             (one.need("id", "id_").label(), one.need("text").text(), one.maybe_number("score"))
             for one in row.need("nodes").items()
         ]
-        graph = record.beside.load(self.companions[0], kg2rag.read_triples)
-        return record.placed(kg2rag.pool_of(row.need("question", "query").text(), units, graph))
+        graph = record.beside.load("triples", kg2rag.read_triples)
+        return kg2rag.pool_of(row.need("question", "query").text(), units, graph)
 
 
-def _parquet(*columns: str) -> Any:
+def _table(beside: Beside, name: str, *columns: str) -> list[dict[str, Any]]:
+    """Return these columns of the rows of a parquet file, none where there is no file."""
+
     def load(path: Path) -> list[dict[str, Any]]:
         parquet = need("pyarrow.parquet", "pyarrow", "parquet", "reading GraphRAG's tables")
         have = parquet.read_schema(path).names
@@ -223,4 +209,4 @@ def _parquet(*columns: str) -> Any:
         rows: list[dict[str, Any]] = parquet.read_table(path, columns=list(columns)).to_pylist()
         return rows
 
-    return load
+    return beside.load(name, load) or []

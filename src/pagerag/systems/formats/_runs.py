@@ -13,47 +13,58 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from pagerag.errors import FormatError
+from pagerag.systems._records import Beside, Companion, Cursor, Layout, Record, open_text, records
 from pagerag.systems.formats._base import PoolFormat
-from pagerag.systems.formats._records import Beside, Companion, Cursor, Layout, Record, open_text, records
 from pagerag.units import Candidate, Mode, Pool
 
-_COLLECTION = Companion(
-    "collection",
-    ("collection.tsv", "corpus.jsonl", "collection.jsonl", "corpus.tsv"),
-    "id and text of each passage: tab-separated, or JSON lines",
-    True,
-)
-_QUERIES = Companion(
-    "queries",
-    ("queries.tsv", "queries.jsonl", "questions.tsv", "topics.tsv"),
-    "id and text of each question: tab-separated, or JSON lines",
-    True,
-)
 
+class Trec(PoolFormat):
+    """A TREC run: six columns separated by white space; the lines of one question stand together.
 
-class _Run(PoolFormat):
-    """Hold what rankings share: ``columns`` tells question, passage, score and the width.
-
-    The lines of one question stand together.
+    ``columns`` tells question, passage, score and the width; the rank is in the column before the score.
     """
 
-    companions = (_COLLECTION, _QUERIES)
-    columns: ClassVar[tuple[int, int, int, int]]
+    name = "trec"
+    summary = "qid Q0 docid rank score tag, with collection and queries: TREC run"
+    columns: ClassVar[tuple[int, int, int, int]] = (0, 2, 4, 6)
+    companions = (
+        Companion(
+            "collection",
+            ("collection.tsv", "corpus.jsonl", "collection.jsonl", "corpus.tsv"),
+            "id and text of each passage: tab-separated, or JSON lines",
+            True,
+        ),
+        Companion(
+            "queries",
+            ("queries.tsv", "queries.jsonl", "questions.tsv", "topics.tsv"),
+            "id and text of each question: tab-separated, or JSON lines",
+            True,
+        ),
+    )
 
     def cells(self, line: str) -> list[str]:
         """Return the columns of a line."""
         return line.split()
 
+    def joined(self, row: Sequence[str]) -> str:
+        """Return the line of these columns."""
+        return " ".join(row)
+
     def heading(self, row: list[str]) -> bool:  # noqa: ARG002 - only some formats have one
         """Return whether the file's first line names its columns."""
         return False
 
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return layout == "table" and len(self.cells(first)) == self.columns[3]
+
     def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
-        """Return the file's records, one question each."""
-        beside.load(_QUERIES, _queries)
+        beside.load("queries", lambda file: {name: text for name, text, _ in _pairs(file)})
         # One pass over the run finds the passages it names, so that the collection's others are not kept.
         wanted = {row[self.columns[1]] for _, row in self._rows(path)}
-        beside.load(_COLLECTION, lambda file: _collection(file, wanted))
+        beside.load(
+            "collection",
+            lambda file: {name: (text, title) for name, text, title in _pairs(file) if name in wanted},
+        )
         done: set[str] = set()
         groups = groupby(self._rows(path), key=lambda item: item[1][self.columns[0]])
         for number, (question, rows) in enumerate(groups):
@@ -74,51 +85,44 @@ class _Run(PoolFormat):
                 if line == 1 and self.heading(row):
                     continue
                 if len(row) != width:
-                    raise FormatError(
-                        f"{len(row)} columns instead of {width}; {self.summary}", file=path, line=line
-                    )
+                    said = f"{len(row)} columns instead of {width}; {self.summary}"
+                    raise FormatError(said, file=path, line=line)
                 if not (row[question] and row[passage]):
                     raise FormatError("a question or passage id is empty", file=path, line=line)
                 Cursor(row[score], path, line, "score").number()
                 yield line, row
 
     def pool(self, record: Record) -> Pool:
-        """Return the record's pool, best first."""
         question, passage, score, _ = self.columns
-        beside = record.beside
-        name = record.raw[0][1][question]
-        queries = beside.load(_QUERIES, _queries) or {}
-        texts = beside.load(_COLLECTION, lambda file: _collection(file, set())) or {}  # loaded already
+        beside, name = record.beside, record.raw[0][1][question]
+        queries, texts = beside.loaded["queries"], beside.loaded["collection"]
         if name not in queries:
-            raise record.cursor.error(f"question {name!r} is not in {beside.path(_QUERIES)}")
+            raise record.cursor.error(f"question {name!r} is not in {beside.paths['queries']}")
         candidates = []
         for line, row in record.raw:
             place, found = Cursor(row, record.file, line), row[passage]
             if found in record.places:
                 raise place.error(f"passage {found!r} comes twice for question {name!r}")
             if found not in texts:
-                raise place.error(f"passage {found!r} is not in {beside.path(_COLLECTION)}")
+                raise place.error(f"passage {found!r} is not in {beside.paths['collection']}")
             text, title = texts[found]
             candidates.append(Candidate(found, text, title=title, score=float(row[score])))
             record.places[found] = row
         candidates.sort(key=lambda c: -(c.score or 0.0))
         return Pool(queries[name], tuple(candidates), origin=self.name, metadata={"id": name})
 
-    def line(self, row: list[str], rank: int) -> str:
-        """Return the line of a passage at its new rank."""
-        raise NotImplementedError  # every ranking has its own separator
-
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
-        """Write the kept records; return how many."""
-        count = 0
+        count, score = 0, self.columns[2]
         for record, ids, _ in kept:
             for rank, name in enumerate(ids, 1):
-                file.write(self.line(record.places[name], rank) + "\n")
+                row = list(record.places[name])
+                row[score - 1 : score + 1] = str(rank), f"{1 / rank:.6g}"
+                file.write(self.joined(row) + "\n")
             count += 1
         return count
 
 
-class Colbert(_Run):
+class Colbert(Trec):
     """ColBERT's ranking: four columns separated by tabs."""
 
     name = "colbert"
@@ -126,19 +130,13 @@ class Colbert(_Run):
     columns = (0, 1, 3, 4)
 
     def cells(self, line: str) -> list[str]:
-        """Return the columns of a line."""
         return line.split("\t")
 
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout == "table" and len(first.split("\t")) == 4
-
-    def line(self, row: list[str], rank: int) -> str:
-        """Return the line of a passage at its new rank."""
-        return "\t".join((row[0], row[1], str(rank), f"{1 / rank:.6g}"))
+    def joined(self, row: Sequence[str]) -> str:
+        return "\t".join(row)
 
 
-class CsvRun(_Run):
+class CsvRun(Trec):
     """A ranking with commas: question id, passage id, rank and score, with or without a line of names."""
 
     name = "csv"
@@ -146,46 +144,28 @@ class CsvRun(_Run):
     columns = (0, 1, 3, 4)
 
     def cells(self, line: str) -> list[str]:
-        """Return the columns of a line."""
-        return [cell.strip() for cell in next(csv.reader(io.StringIO(line)), [])]
+        try:
+            return [cell.strip() for cell in next(csv.reader(io.StringIO(line)), [])]
+        except csv.Error:  # a field beyond csv's bound: no ranking has one
+            return []
+
+    def joined(self, row: Sequence[str]) -> str:
+        out = io.StringIO()
+        csv.writer(out, lineterminator="").writerow(row)
+        return out.getvalue()
 
     def heading(self, row: list[str]) -> bool:
         """Return whether the file's first line names its columns: then the last is no number."""
-        return len(row) == self.columns[3] and not _is_number(row[self.columns[2]])
-
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout == "table" and "\t" not in first and len(self.cells(first)) == 4
-
-    def line(self, row: list[str], rank: int) -> str:
-        """Return the line of a passage at its new rank."""
-        out = io.StringIO()
-        csv.writer(out, lineterminator="").writerow((row[0], row[1], rank, f"{1 / rank:.6g}"))
-        return out.getvalue()
-
-
-class Trec(_Run):
-    """A TREC run: six columns separated by white space."""
-
-    name = "trec"
-    summary = "qid Q0 docid rank score tag, with collection and queries: TREC run"
-    columns = (0, 2, 4, 6)
-
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-        return layout == "table" and len(first.split()) == 6
-
-    def line(self, row: list[str], rank: int) -> str:
-        """Return the line of a passage at its new rank."""
-        return " ".join((row[0], row[1], row[2], str(rank), f"{1 / rank:.6g}", row[5]))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
+        if len(row) != self.columns[3]:
+            return False
+        try:
+            float(row[self.columns[2]])
+        except ValueError:
+            return True
         return False
-    return True
+
+    def claims(self, layout: Layout, first: Any) -> bool:
+        return super().claims(layout, first) and "\t" not in first
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str, str | None]]:
@@ -205,11 +185,3 @@ def _pairs(path: Path) -> Iterator[tuple[str, str, str | None]]:
             if len(cells) < 2:
                 raise FormatError("id, tab, text is expected", file=path, line=number)
             yield cells[0], cells[1], cells[2] if len(cells) > 2 and cells[2] else None
-
-
-def _queries(path: Path) -> dict[str, str]:
-    return {name: text for name, text, _ in _pairs(path)}
-
-
-def _collection(path: Path, wanted: set[str]) -> dict[str, tuple[str, str | None]]:
-    return {name: (text, title) for name, text, title in _pairs(path) if name in wanted}
