@@ -43,8 +43,8 @@ class Checker:
     """Asks for one contract after the other and words the failure."""
 
     def __init__(self, check: str, subject: object) -> None:
-        self.check = check
-        self.subject = getattr(subject, "__name__", type(subject).__name__)
+        self.component = subject
+        self.label = f"{check}({getattr(subject, '__name__', type(subject).__name__)})"
 
     def expect(self, condition: object, contract: str, seen: object) -> None:
         """Fail with the contract and what was seen instead, unless ``condition`` holds."""
@@ -66,7 +66,7 @@ class Checker:
 
     def fail(self, contract: str, seen: object) -> NoReturn:
         """Say which contract the component breaks."""
-        raise AssertionError(f"{self.check}({self.subject}): {contract}; seen: {shorten(seen)}")
+        raise AssertionError(f"{self.label}: {contract}; seen: {shorten(seen)}")
 
     def call(
         self, what: str, function: Callable[[], T], allowed: tuple[type[Exception], ...] = ()
@@ -79,31 +79,34 @@ class Checker:
         except Exception as problem:
             names = ", ".join(error.__name__ for error in allowed)
             contract = f"{what} must not raise" + (f" anything but {names}" if names else "")
-            raise AssertionError(
-                f"{self.check}({self.subject}): {contract}; seen: {type(problem).__name__}: {problem}"
-            ) from problem
+            seen = f"{type(problem).__name__}: {problem}"
+            raise AssertionError(f"{self.label}: {contract}; seen: {seen}") from problem
 
-    def member(self, component: object, name: str, kind: type[Any] | None, contract: str) -> Any:
+    def refused(self, what: str, function: Callable[[], object], error: type[Exception]) -> None:
+        """Fail unless the function raises this error."""
+        given = self.call(what, function, (error,))
+        self.expect(given is None, f"{what} is refused with {error.__name__}", given)
+
+    def member(self, name: str, kind: type[Any], contract: str) -> Any:
         """Return an attribute that the protocol asks for."""
-        value = getattr(component, name, _MISSING)
+        value = getattr(self.component, name, _MISSING)
         if value is _MISSING:
             self.fail(contract, f"no attribute {name!r}")
-        if kind is not None:
-            good = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-            self.expect(good, contract, f"{name} = {value!r}")
+        good = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        self.expect(good, contract, f"{name} = {value!r}")
         return value
 
-    def method(self, component: object, name: str, contract: str) -> None:
-        """Fail unless the component has a method that the protocol asks for."""
-        value = getattr(component, name, None)
+    def method(self, name: str, contract: str) -> Any:
+        """Return a method that the protocol asks for."""
+        value = getattr(self.component, name, None)
         self.expect(callable(value), contract, f"{name} = {value!r}")
-
-    def name(self, component: object) -> str:
-        """Return the component's name: people read it in traces and tables."""
-        contract = "name is a text that is not blank"
-        value: str = self.member(component, "name", str, contract)
-        self.expect(value.strip(), contract, f"name = {value!r}")
         return value
+
+    def name(self) -> None:
+        """Fail unless the component has a name: people read it in traces and tables."""
+        contract = "name is a text that is not blank"
+        value: str = self.member("name", str, contract)
+        self.expect(value.strip(), contract, f"name = {value!r}")
 
 
 _MISSING = object()

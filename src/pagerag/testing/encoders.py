@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pagerag.protocols import Encoder, SupportEncoder
 from pagerag.testing._check import BLANK_TEXTS, ODD_TEXTS, PLAIN_TEXTS, Checker, in_threads
@@ -31,56 +32,39 @@ def check_encoder(
     - texts that differ do not all get the same row; odd texts do not raise.
     """
     check = Checker("check_encoder", encoder)
-    check.name(encoder)
+    check.name()
     contract = "dimension is a whole number above 0"
-    dimension: int = check.member(encoder, "dimension", int, contract)
+    dimension: int = check.member("dimension", int, contract)
     check.expect(dimension > 0, contract, dimension)
     for method in ("encode_queries", "encode_passages"):
-        check.method(encoder, method, f"{method} is a method")
-        encode: Callable[[Sequence[str]], Any] = getattr(encoder, method)
+        encode: Callable[[Sequence[str]], Any] = check.method(method, f"{method} is a method")
         given = list(texts)
-        rows_of = partial(_rows, check, method, encode, dimension, tolerance)
+
+        def rows_of(
+            some: list[str], zeros: bool = False, method: str = method, encode: Any = encode
+        ) -> NDArray[np.float32]:
+            label = f"{method} of {len(some)} texts"
+            rows = check.array(check.call(label, lambda: encode(some)), (len(some), dimension), label)
+            lengths = np.linalg.norm(rows, axis=1)
+            good = (np.abs(lengths - 1) <= tolerance) | (zeros & (lengths == 0))
+            check.expect(good.all(), f"rows of {label} have length 1", lengths[~good][:3])
+            return rows
+
         rows = rows_of(given)
         check.equal(given, list(texts), f"{method} leaves the list of texts as it is")
         same = f"{method} gives the same rows for the same texts"
         check.expect(np.allclose(rows, rows_of(given), atol=tolerance), same, "other rows the second time")
+        alone = f"{method}: a text's row does not depend on the others, and rows keep the order of the texts"
         for row, text in zip(rows, texts, strict=True):
             gap = np.abs(rows_of([text])[0] - row).max()
-            check.expect(
-                gap <= batch_tolerance,
-                f"{method}: a text's row does not depend on the others, and rows keep the order of the texts",
-                f"{text!r} alone and in a batch differ by {gap:.4f}",
-            )
-        check.expect(
-            len({row.tobytes() for row in rows}) > 1 or len(set(texts)) < 2,
-            f"{method} tells different texts apart",
-            "the same row for all of them",
-        )
+            check.expect(gap <= batch_tolerance, alone, f"{text!r} alone and in a batch differ by {gap:.4f}")
+        apart = len({row.tobytes() for row in rows}) > 1 or len(set(texts)) < 2
+        check.expect(apart, f"{method} tells different texts apart", "the same row for all of them")
         rows_of([])
         rows_of([*BLANK_TEXTS.values(), *ODD_TEXTS.values()], zeros=True)
-        for other in in_threads(lambda encode=encode, given=given: np.asarray(encode(given))):  # type: ignore[misc]
-            check.expect(
-                np.allclose(rows, other, atol=tolerance), f"{method}: threads get the same rows", "other rows"
-            )
-
-
-def _rows(
-    check: Checker,
-    method: str,
-    encode: Callable[[Sequence[str]], Any],
-    dimension: int,
-    tolerance: float,
-    texts: list[str],
-    zeros: bool = False,
-) -> Any:
-    label = f"{method} of {len(texts)} texts"
-    rows = check.array(check.call(label, lambda: encode(texts)), (len(texts), dimension), label)
-    lengths = np.linalg.norm(rows, axis=1)
-    good = np.abs(lengths - 1) <= tolerance
-    if zeros:
-        good |= lengths == 0
-    check.expect(good.all(), f"rows of {label} have length 1", lengths[~good][:3])
-    return rows
+        for other in in_threads(partial(encode, given)):
+            equal = np.allclose(rows, np.asarray(other), atol=tolerance)
+            check.expect(equal, f"{method}: threads get the same rows", "other rows")
 
 
 def check_support_encoder(
@@ -105,45 +89,36 @@ def check_support_encoder(
     the highest.
     """
     check = Checker("check_support_encoder", encoder)
-    check.name(encoder)
+    check.name()
     contract = "signals is a tuple of names, at least one, none twice"
-    signals: tuple[str, ...] = check.member(encoder, "signals", tuple, contract)
-    check.expect(
-        signals and all(isinstance(s, str) and s for s in signals) and len(set(signals)) == len(signals),
-        contract,
-        signals,
-    )
-    check.method(encoder, "support", "support is a method")
+    signals: tuple[str, ...] = check.member("signals", tuple, contract)
+    names = all(isinstance(s, str) and s for s in signals) and len(set(signals)) == len(signals)
+    check.expect(signals and names, contract, signals)
+    support = check.method("support", "support is a method")
+
+    def rows_of(some: Sequence[Candidate], label: str, question: str = question) -> NDArray[np.float32]:
+        what = f"support of {label}"
+        rows = check.call(what, lambda: support(question, some))
+        return check.array(rows, (len(some), len(encoder.signals)), what)
+
     given = _units(PLAIN_TEXTS) if units is None else list(units)
-    rows = _support(check, encoder, question, given, "plain units")
-    again = _support(check, encoder, question, given, "the same units")
+    rows, again = rows_of(given, "plain units"), rows_of(given, "the same units")
     check.expect(np.allclose(rows, again, atol=1e-5), "the same input gives the same rows", "other rows")
-    turned = _support(check, encoder, question, given[::-1], "units in reverse order")[::-1]
-    check.expect(
-        joint or np.allclose(rows, turned, atol=tolerance),
-        "a unit keeps its row when the order changes",
-        f"a difference of {np.abs(rows - turned).max() if rows.size else 0:.4f}",
-    )
-    _support(check, encoder, question, [], "no units")
-    _support(check, encoder, question, _units(list(ODD_TEXTS.values())), "odd units")
+    turned = rows_of(given[::-1], "units in reverse order")[::-1]
+    gap = f"a difference of {np.abs(rows - turned).max() if rows.size else 0:.4f}"
+    keeps = joint or np.allclose(rows, turned, atol=tolerance)
+    check.expect(keeps, "a unit keeps its row when the order changes", gap)
+    rows_of([], "no units")
+    rows_of(_units(ODD_TEXTS.values()), "odd units")
     for label, text in ODD_TEXTS.items():
-        _support(check, encoder, text, given[:1], f"an odd question ({label})")
-    for other in in_threads(lambda: np.asarray(encoder.support(question, given))):
+        rows_of(given[:1], f"an odd question ({label})", text)
+    for other in in_threads(lambda: np.asarray(support(question, given))):
         check.expect(np.allclose(rows, other, atol=tolerance), "threads get the same rows", "other rows")
     if prefers is not None:
         best = int(np.argmax(rows[:, 0]))
-        check.expect(
-            best == prefers, f"unit {prefers} supports the question best", f"unit {best}: {rows[:, 0]}"
-        )
+        contract = f"unit {prefers} supports the question best"
+        check.expect(best == prefers, contract, f"unit {best}: {rows[:, 0]}")
 
 
-def _support(
-    check: Checker, encoder: SupportEncoder, question: str, units: Sequence[Candidate], label: str
-) -> Any:
-    what = f"support of {label}"
-    rows = check.call(what, lambda: encoder.support(question, units))
-    return check.array(rows, (len(units), len(encoder.signals)), what)
-
-
-def _units(texts: Sequence[str]) -> list[Candidate]:
+def _units(texts: Iterable[str]) -> list[Candidate]:
     return [Candidate(f"u{n}", text) for n, text in enumerate(texts)]

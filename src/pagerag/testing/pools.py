@@ -40,9 +40,7 @@ def check_retriever(
     ``finds`` maps questions to the id of a candidate that must be in the pool. ``odd=False`` and
     ``threads=False`` leave out what a costly or single-threaded system cannot be asked for.
     """
-    check = Checker("check_retriever", retriever)
-    check.method(retriever, "retrieve", "retrieve(question, k) is a method")
-    _check_pools(check, retriever, retriever.retrieve, questions, finds, odd, threads)
+    _check_pools(Checker("check_retriever", retriever), "retrieve", questions, finds, odd, threads)
 
 
 def check_backend(
@@ -54,31 +52,27 @@ def check_backend(
     threads: bool = True,
 ) -> None:
     """Check that ``backend.pool(question, k)`` gives a pool as ``check_retriever`` wants one."""
-    check = Checker("check_backend", backend)
-    check.method(backend, "pool", "pool(question, k) is a method")
-    _check_pools(check, backend, backend.pool, questions, finds, odd, threads)
+    _check_pools(Checker("check_backend", backend), "pool", questions, finds, odd, threads)
 
 
 def _check_pools(
     check: Checker,
-    component: object,
-    ask: Ask,
+    method: str,
     questions: Sequence[str],
     finds: Mapping[str, str] | None,
     odd: bool,
     threads: bool,
 ) -> None:
-    check.name(component)
+    ask: Ask = check.method(method, f"{method}(question, k) is a method")
+    check.name()
     for question in questions:
         pool = _ask(check, ask, question, 20)
         check.expect(len(pool), f"the pool for {question!r} has candidates", "none")
-        again = _ask(check, ask, question, 20)
-        check.expect(
-            _shape(pool) == _shape(again), f"{question!r} gives the same pool again", names_of(_shape(again))
-        )
+        again = _shape(_ask(check, ask, question, 20))
+        check.expect(_shape(pool) == again, f"{question!r} gives the same pool again", names_of(again))
         _ask(check, ask, question, 1)
     for k in (0, -1):
-        _ask(check, ask, questions[0], k, f"k = {k}", (InputError,))
+        _ask(check, ask, questions[0], k, f"k = {k}", InputError)
     for question, wanted in (finds or {}).items():
         ids = [candidate.id for candidate in _ask(check, ask, question, 20).candidates]
         check.expect(wanted in ids, f"the pool for {question!r} has candidate {wanted!r}", names_of(ids))
@@ -86,21 +80,14 @@ def _check_pools(
         for label, text in ODD_TEXTS.items():
             _ask(check, ask, text, 5, f"an odd question ({label})")
         for label, text in BLANK_TEXTS.items():
-            _ask(check, ask, text, 5, f"a blank question ({label})", (InputError,))
+            _ask(check, ask, text, 5, f"a blank question ({label})", InputError)
     if threads:
         alone = _shape(_ask(check, ask, questions[0], 20))
         for other in in_threads(lambda: _shape(ask(questions[0], 20))):
             check.expect(other == alone, "threads get the same pool", names_of(other))
 
 
-def _ask(
-    check: Checker,
-    ask: Ask,
-    question: str,
-    k: int,
-    label: str = "",
-    allowed: tuple[type[Exception], ...] = (),
-) -> Pool:
+def _ask(check: Checker, ask: Ask, question: str, k: int, label: str = "", *allowed: type[Exception]) -> Pool:
     label = label or repr(question)
     pool = check.call(f"asking for {label} with k = {k}", lambda: ask(question, k), allowed)
     if pool is None and allowed:
@@ -111,21 +98,8 @@ def _ask(
     most = max(k, 0)
     check.expect(len(pool) <= most, f"the pool for {label} has at most {most} candidates", len(pool))
     check.expect(isinstance(pool.candidates, tuple), "candidates are a tuple", type(pool.candidates).__name__)
-    _check_candidates(check, pool)
-    _check_relations(check, pool)
-    return pool
-
-
-def _check_candidates(check: Checker, pool: Pool) -> None:
     for candidate in pool.candidates:
-        check.expect(isinstance(candidate, Candidate), "the pool holds Candidates", type(candidate).__name__)
-        name, text, score = candidate.id, candidate.text, candidate.score
-        check.expect(isinstance(name, str) and name, "an id is a text, not empty", name)
-        check.expect(isinstance(text, str) and text.strip(), f"candidate {name!r} has text", text)
-        finite = score is None or (isinstance(score, int | float) and math.isfinite(score))
-        check.expect(finite, f"the score of {name!r} is a finite number or None", score)
-        if candidate.vector is not None:
-            _check_vector(check, pool, candidate)
+        _check_candidate(check, pool, candidate)
     ids = [candidate.id for candidate in pool.candidates]
     repeated = sorted({name for name in ids if ids.count(name) > 1})
     check.expect(not repeated, "ids are unique within a pool", names_of(repeated))
@@ -133,26 +107,30 @@ def _check_candidates(check: Checker, pool: Pool) -> None:
     if len(scores) == len(ids):
         rises = [ids[n] for n, (a, b) in enumerate(itertools.pairwise(scores)) if b > a]
         check.expect(not rises, "candidates come best first", f"the score rises after {names_of(rises)}")
-
-
-def _check_vector(check: Checker, pool: Pool, candidate: Candidate) -> None:
-    vector, what = np.asarray(candidate.vector), f"the vector of {candidate.id!r}"
-    row = vector.ndim == 1 and np.isfinite(vector).all()
-    check.expect(row, f"{what} is one finite row", f"shape {vector.shape}")
-    if pool.vector is not None:
-        own = np.asarray(pool.vector).shape
-        check.expect(vector.shape == own, f"{what} is as long as the question's", f"{vector.shape} and {own}")
-
-
-def _check_relations(check: Checker, pool: Pool) -> None:
-    ids = {candidate.id for candidate in pool.candidates}
-    own = [relation for candidate in pool.candidates for relation in candidate.relations or ()]
+    own = (relation for candidate in pool.candidates for relation in candidate.relations or ())
     for relation in (*pool.relations, *own):
         sure = relation.confidence
         check.expect(0 <= sure <= 1, f"the confidence of {relation!r} is in [0, 1]", sure)
         unknown = [unit for unit in relation.units if unit not in ids]
         what = f"the relation {relation.head!r}-{relation.tail!r} names units of the pool"
         check.expect(not unknown, what, unknown)
+    return pool
+
+
+def _check_candidate(check: Checker, pool: Pool, candidate: Candidate) -> None:
+    check.expect(isinstance(candidate, Candidate), "the pool holds Candidates", type(candidate).__name__)
+    name, text, score = candidate.id, candidate.text, candidate.score
+    check.expect(isinstance(name, str) and name, "an id is a text, not empty", name)
+    check.expect(isinstance(text, str) and text.strip(), f"candidate {name!r} has text", text)
+    finite = score is None or (isinstance(score, int | float) and math.isfinite(score))
+    check.expect(finite, f"the score of {name!r} is a finite number or None", score)
+    if candidate.vector is not None:
+        vector, what = np.asarray(candidate.vector), f"the vector of {name!r}"
+        row = vector.ndim == 1 and np.isfinite(vector).all()
+        check.expect(row, f"{what} is one finite row", f"shape {vector.shape}")
+        own = vector.shape if pool.vector is None else np.asarray(pool.vector).shape
+        sizes = f"{vector.shape} and {own}"
+        check.expect(vector.shape == own, f"{what} is as long as the question's", sizes)
 
 
 def _shape(pool: Pool) -> list[Any]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from pagerag.errors import InputError
 from pagerag.protocols import Reader, ReadsOn
@@ -49,12 +50,12 @@ def check_reader(
     which costs a call.
     """
     check = Checker("check_reader", reader)
-    check.name(reader)
+    check.name()
     for method in ("read", "aread", "stream"):
-        check.method(reader, method, f"{method}(question, context, state=...) is a method")
-    check.method(reader, "close", "close() is a method")
-    check.member(reader, "identity", str, "identity is a text")
-    prefers = check.member(reader, "prefers", str, 'prefers is "core" or "context"')
+        check.method(method, f"{method}(question, context, state=...) is a method")
+    check.method("close", "close() is a method")
+    check.member("identity", str, "identity is a text")
+    prefers = check.member("prefers", str, 'prefers is "core" or "context"')
     check.expect(prefers in ("core", "context"), 'prefers is "core" or "context"', prefers)
     given = tuple(context)
     said = _read(check, reader, question, given, "enough", "the context")
@@ -68,7 +69,7 @@ def check_reader(
             silent = said is not None and said.abstained
             check.expect(silent, "the reader abstains when the state is insufficient", said)
     _read(check, reader, question, given[:1], "enough", "a context of one unit")
-    _read(check, reader, question, (), "insufficient", "an empty context", (InputError,))
+    _read(check, reader, question, (), "insufficient", "an empty context", InputError)
     if isinstance(reader, ReadsOn):
         for cut in (1, len(given)):
             core, others = given[:cut], given[cut:]
@@ -86,7 +87,10 @@ def check_reader(
 def _same_in_every_form(
     check: Checker, reader: Reader, question: str, context: tuple[Candidate, ...], said: Answer | None
 ) -> None:
-    later = check.call("awaiting aread", lambda: asyncio.run(_awaited(reader, question, context)))
+    async def awaited() -> Answer:
+        return await reader.aread(question, context)
+
+    later = check.call("awaiting aread", lambda: asyncio.run(awaited()))
     check.equal(later, said, "aread gives the answer of read")
     streamed: list[object] = check.call("streaming", lambda: list(reader.stream(question, context))) or []
     last = streamed.pop() if streamed else None
@@ -96,24 +100,16 @@ def _same_in_every_form(
     check.call("closing", reader.close)
 
 
-async def _awaited(reader: Reader, question: str, context: tuple[Candidate, ...]) -> Answer:
-    return await reader.aread(question, context)
-
-
 def _read(
     check: Checker,
     reader: Reader,
     question: str,
     context: tuple[Candidate, ...],
-    state: object,
+    state: Any,
     label: str,
-    allowed: tuple[type[Exception], ...] = (),
+    *allowed: type[Exception],
 ) -> Answer | None:
-    said = check.call(
-        f"reading {label}",
-        lambda: reader.read(question, context, state=state),  # type: ignore[arg-type]
-        allowed,
-    )
+    said = check.call(f"reading {label}", lambda: reader.read(question, context, state=state), allowed)
     return None if said is None and allowed else _checked(check, said, context, label)
 
 
@@ -121,45 +117,25 @@ def _checked(check: Checker, said: object, context: tuple[Candidate, ...], label
     check.expect(isinstance(said, Answer), f"reading {label} gives an Answer", type(said).__name__)
     assert isinstance(said, Answer)  # noqa: S101 - for the type checker; reported above
     check.expect(isinstance(said.text, str), f"the answer's text is a text ({label})", said.text)
-    check.expect(
-        bool(said.text.strip()) != said.abstained,
-        f"the text is empty exactly when the reader abstains ({label})",
-        f"text {said.text!r}, abstained {said.abstained}",
-    )
-    check.expect(
-        said.confidence is None or 0 <= said.confidence <= 1,
-        f"confidence is None or in [0, 1] ({label})",
-        said.confidence,
-    )
-    _check_citations(check, said, context, label)
+    contract = f"the text is empty exactly when the reader abstains ({label})"
+    seen = f"text {said.text!r}, abstained {said.abstained}"
+    check.expect(bool(said.text.strip()) != said.abstained, contract, seen)
+    sure = said.confidence
+    check.expect(sure is None or 0 <= sure <= 1, f"confidence is None or in [0, 1] ({label})", sure)
+    for one in said.citations:
+        contract = f"a citation's number is a place in the context of {len(context)} ({label})"
+        check.expect(1 <= one.number <= len(context), contract, one)
+        unit, start, end = context[one.number - 1], one.start, one.end
+        contract = f"citation {one.number} has its unit's id {unit.id!r} ({label})"
+        check.expect(one.candidate_id == unit.id, contract, one)
+        if start is not None or end is not None:
+            good = start is not None and end is not None and 0 <= start <= end <= len(unit.text)
+            contract = f"a citation's offsets lie in its unit's text of {len(unit.text)} characters ({label})"
+            check.expect(good, contract, one)
+        if one.quote is not None:
+            stands = unit.text if start is None else unit.text[start:end]
+            good = one.quote in stands if start is None else one.quote == stands
+            contract = f"a citation's quote stands at its place ({label})"
+            check.expect(good, contract, f"{one.quote!r} is not {stands!r}")
     check.call(f"writing the answer to {label} as JSON", lambda: json.dumps(said.to_dict()))
     return said
-
-
-def _check_citations(check: Checker, said: Answer, context: tuple[Candidate, ...], label: str) -> None:
-    for citation in said.citations:
-        check.expect(
-            1 <= citation.number <= len(context),
-            f"a citation's number is a place in the context of {len(context)} ({label})",
-            citation,
-        )
-        unit = context[citation.number - 1]
-        check.expect(
-            citation.candidate_id == unit.id,
-            f"citation {citation.number} has its unit's id {unit.id!r} ({label})",
-            citation,
-        )
-        start, end = citation.start, citation.end
-        if start is not None or end is not None:
-            check.expect(
-                start is not None and end is not None and 0 <= start <= end <= len(unit.text),
-                f"a citation's offsets lie in its unit's text of {len(unit.text)} characters ({label})",
-                citation,
-            )
-        if citation.quote is not None:
-            stands = unit.text[start:end] if start is not None else unit.text
-            check.expect(
-                citation.quote == stands if start is not None else citation.quote in stands,
-                f"a citation's quote stands at its place ({label})",
-                f"{citation.quote!r} is not {stands!r}",
-            )
