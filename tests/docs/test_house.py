@@ -26,7 +26,6 @@ SHARED_FILES = {
     "chat.py": "read: the reader; testing: the scripted model",
     "client.py": "serve: of our server; endpoint: of other people's",
     "evidence.py": "promotion: the scored graph; read: the reader that shows it",
-    "extractors.py": "text: the extractors; testing: their check",
     "files.py": "whole or absent files; models: the weights' files",
     "keys.py": "text: of titles; serve: of clients",
     "names.py": "text: names in running text; promotion: of one pool",

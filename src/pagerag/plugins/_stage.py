@@ -11,8 +11,13 @@ from itertools import accumulate
 from typing import Any, TypedDict
 
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import provenance_of, without_provenance
-from pagerag.plugins._units import ForeignUnit, candidates_of, question_vector
+from pagerag.plugins._units import (
+    ForeignUnit,
+    candidates_of,
+    provenance_of,
+    question_vector,
+    without_provenance,
+)
 from pagerag.promotion import Promoter, Promotion
 from pagerag.promotion.candidates import budget_of, check_budget, check_callable, check_flag, shown
 from pagerag.promotion.foreign import MetadataKeys
@@ -92,15 +97,10 @@ class PromotionStage:
             key: object = getattr(self, name)
             if key is not None and not isinstance(key, str):
                 raise InputError(f"{name} is {shown(key)}; it must be the name of a metadata field")
-        self._check_promoter()
-
-    def _check_promoter(self) -> None:
         promoter: object = self.promoter
-        if promoter is None:
-            return
-        if not isinstance(promoter, Promoter):
+        if promoter is not None and not isinstance(promoter, Promoter):
             raise InputError(f"promoter is {shown(promoter)}; it must be a pagerag.Promoter")
-        if self.support != "auto":
+        if promoter is not None and self.support != "auto":
             raise InputError(
                 f"support={self.support!r} has no effect on a promoter of your own; "
                 "give Promoter(support=...) its encoder, and leave support out here"
@@ -153,20 +153,17 @@ class PromotionStage:
         check_budget(budget, self.mode, self.max_tokens)  # also when the pool turns out to be empty
         given = list(units)
         query = question_vector(vector)
-        candidates, places = candidates_of(given, self._keys(), query)
-        arguments: dict[str, Any] = {
-            "candidates": candidates,
-            "k": budget,
-            "mode": self.mode,
-            "max_tokens": self.max_tokens,
-            "count_tokens": self.count_tokens,
-            "strategy": self.strategy,
+        candidates, places = candidates_of(given, self.keys(), query)
+        arguments: dict[str, Any] = {"candidates": candidates, "k": budget}
+        arguments |= {
+            name: getattr(self, name) for name in ("mode", "max_tokens", "count_tokens", "strategy")
         }
         if any(candidate.vector is not None for candidate in candidates):
             arguments["vector"] = query
         return _Request(len(given), places, arguments)
 
-    def _keys(self) -> MetadataKeys:
+    def keys(self) -> MetadataKeys:
+        """Return where titles, documents and places are looked up in the units' metadata."""
         own = {"title": self.title_key, "source": self.source_key, "position": self.position_key}
         return MetadataKeys(**{name: (key,) for name, key in own.items() if key is not None})
 

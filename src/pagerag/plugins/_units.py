@@ -1,9 +1,9 @@
-"""Turn a framework's documents into the candidates of a pool: the one conversion that all plug-ins share.
+"""Turn a framework's documents into the candidates of a pool, and say why each was promoted.
 
 Frameworks give documents with or without ids, titles, scores and vectors, under names and on scales of
 their own, and sometimes the same document twice. A plug-in describes each by a ``ForeignUnit``, with the
-values as it finds them; ``candidates_of`` makes of them what promotion can use. Nothing here changes a
-document.
+values as it finds them; ``candidates_of`` makes of them what promotion can use. ``provenance_of`` gives what
+is written to ``metadata["pagerag"]``. Nothing here changes a document.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from pagerag.promotion import Promotion
 from pagerag.promotion.candidates import as_vector
 from pagerag.promotion.foreign import (
     MetadataKeys,
@@ -23,6 +24,7 @@ from pagerag.promotion.foreign import (
     look_up,
     unique_ids,
 )
+from pagerag.promotion.trace import SupportPath
 from pagerag.units import Candidate
 
 
@@ -120,3 +122,90 @@ def _warn(units: Sequence[ForeignUnit], blank: Sequence[int]) -> None:
         UnitSkippedWarning,
         stacklevel=6,  # the framework's call of the plug-in
     )
+
+
+KEY = "pagerag"
+"""Where provenance goes in a document's metadata."""
+
+Role = Literal["core", "fill", "rest"]
+
+
+def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any]]:
+    """Return the provenance of each place of the pool, in the order in which its units are handed on.
+
+    ========== =======================================================================================
+    role       ``core`` (selected), ``fill`` (up to k), ``rest`` (neither; only where all are ranked)
+    rank       its place among what is handed on, from 1
+    score      promotion's score in [0, 1]
+    retrieved  its place in the pool as it came, from 1
+    state      promotion's verdict on the whole selection
+    path       the support path it is on: ``{"id", "title", "via"}`` a step, ``via`` what led there
+    why        the reasons that speak for it
+    ========== =======================================================================================
+    """
+    core, context = set(promotion.core_places), set(promotion.context_places)
+    scores, paths = promotion.scores, _best_paths(promotion)
+    found = []
+    for rank, place in enumerate(places, 1):
+        role: Role = "core" if place in core else "fill" if place in context else "rest"
+        found.append(
+            {
+                "role": role,
+                "rank": rank,
+                "score": round(float(scores[place]), 6),
+                "retrieved": place + 1,
+                "state": promotion.state,
+                "path": _steps(paths.get(promotion.pool[place].id)),
+                "why": _why(promotion, place, role),
+            }
+        )
+    return found
+
+
+def without_provenance(rank: int) -> dict[str, Any]:
+    """Return the provenance of a unit that never entered the pool and is ranked all the same."""
+    why = "not in the pool: it has no text, or is there twice"
+    return {"role": "rest", "rank": rank, "score": 0.0, "path": [], "why": why}
+
+
+def flattened(provenance: dict[str, Any]) -> dict[str, str | int | float]:
+    """Return provenance as ``pagerag_role``, ``pagerag_rank`` …: one plain value under each key.
+
+    Many vector stores keep texts and numbers only. The path becomes a text: titles with what links them.
+    """
+    path = ""
+    for step in provenance["path"]:
+        via = f" –[{', '.join(step['via'])}]→ " if step["via"] else ""
+        path += f"{via}{step['title'] or step['id']}"
+    return {f"{KEY}_{name}": value for name, value in {**provenance, "path": path}.items()}
+
+
+def _best_paths(promotion: Promotion) -> dict[str, SupportPath]:
+    """Return each unit's best path: a kept one before others, one that links units before a lone one."""
+    ranked = sorted(
+        promotion.paths,
+        key=lambda path: (path.verdict != "kept", len({unit.id for unit in path.units}) < 2, path.rank),
+    )
+    return {unit.id: path for path in reversed(ranked) for unit in path.units}
+
+
+def _steps(path: SupportPath | None) -> list[dict[str, Any]]:
+    if path is None:
+        return []
+    via: list[list[str]] = [[], *(list(edge.trig) or [edge.kind] for edge in path.edges)]
+    return [
+        {"id": unit.id, "title": unit.title, "via": led} for unit, led in zip(path.units, via, strict=True)
+    ]
+
+
+_ROLES: dict[Role, str] = {
+    "core": "selected",
+    "fill": "fills the context up to k by its score",
+    "rest": "left out of the context",
+}
+
+
+def _why(promotion: Promotion, place: int, role: Role) -> str:
+    # What was left out gets no reasons: a ranking may hold thousands of units, and nobody reads theirs.
+    reasons = () if role == "rest" else promotion.why(place)
+    return ": ".join([_ROLES[role], *(["; ".join(reasons)] if reasons else [])])

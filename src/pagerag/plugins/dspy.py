@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from itertools import chain
 from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings, warn_of_small_pool
-from pagerag.plugins._units import ForeignUnit, title_and_text
+from pagerag.plugins._units import KEY, ForeignUnit, title_and_text
 
 need("dspy", "dspy", "dspy", "pagerag.plugins.dspy")
 import dspy  # noqa: E402
@@ -58,14 +59,14 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
     def forward(self, query: str, passages: Sequence[Any] | None = None, k: int | None = None) -> Any:
         """Retrieve, unless the passages are given, and promote."""
         found = self._retriever()(query, **self._search()) if passages is None else passages
-        pool, scores = self._pooled(found, k, own=passages is None)
-        return _prediction(pool, self.stage.select(query, self._units(pool, scores), k=k))
+        pool, units = self._pooled(found, k, own=passages is None)
+        return _prediction(pool, self.stage.select(query, units, k=k))
 
     async def aforward(self, query: str, passages: Sequence[Any] | None = None, k: int | None = None) -> Any:
         """Return what ``forward`` returns, off the event loop; a retriever with ``acall`` is awaited."""
         found = await self._aretrieve(query) if passages is None else passages
-        pool, scores = self._pooled(found, k, own=passages is None)
-        return _prediction(pool, await self.stage.aselect(query, self._units(pool, scores), k=k))
+        pool, units = self._pooled(found, k, own=passages is None)
+        return _prediction(pool, await self.stage.aselect(query, units, k=k))
 
     def _retriever(self) -> Callable[..., Any]:
         if self.retriever is None:
@@ -83,16 +84,19 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
     def _search(self) -> dict[str, int]:
         return {} if self.pool is None else {"k": self.pool}
 
-    def _pooled(self, found: Any, k: int | None, *, own: bool) -> tuple[list[Any], list[Any]]:
-        pool, scores = _pool(found)
+    def _pooled(self, found: Any, k: int | None, *, own: bool) -> tuple[list[Any], list[ForeignUnit]]:
+        """Return the passages of whatever a retriever returned, as they are and as units of a pool."""
+        passages = getattr(found, "passages", found)
+        if passages is None or isinstance(passages, (str, bytes)):
+            raise InputError(f"a retriever must return passages; this one returned {type(found).__name__}")
+        pool = list(passages)
         if own:
-            warn_of_small_pool(
-                len(pool), self.stage.k if k is None else k, "set pool=20, or a larger k on the retriever"
-            )
-        return pool, scores
-
-    def _units(self, pool: Sequence[Any], scores: Sequence[Any]) -> list[ForeignUnit]:
-        return [self._unit(passage, score) for passage, score in zip(pool, scores, strict=True)]
+            remedy = "set pool=20, or a larger k on the retriever"
+            warn_of_small_pool(len(pool), self.stage.k if k is None else k, remedy)
+        scores = getattr(found, "scores", None) if passages is not found else None
+        if scores is None or len(scores) != len(pool):
+            scores = [None] * len(pool)
+        return pool, [self._unit(passage, score) for passage, score in zip(pool, scores, strict=True)]
 
     def _unit(self, passage: Any, score: Any) -> ForeignUnit:
         if isinstance(passage, str):
@@ -100,7 +104,8 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
                 return ForeignUnit(passage, score=score)
             title, text = title_and_text(passage, self.title_separator)
             return ForeignUnit(text, score=score, title=title)
-        values = passage if isinstance(passage, Mapping) else _Attributes(passage)
+        names = {*TEXT_KEYS, "id", "title", "score", *chain.from_iterable(astuple(self.stage.keys()))}
+        values = passage if isinstance(passage, Mapping) else {n: getattr(passage, n, None) for n in names}
         own = next((values.get(key) for key in TEXT_KEYS if isinstance(values.get(key), str)), None)
         if own is None:
             raise InputError(
@@ -112,37 +117,6 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
         if self.title_separator is not None and not values.get("title"):
             title, own = title_and_text(own, self.title_separator)
         return ForeignUnit(own, values.get("id"), given, metadata=values, title=title)
-
-
-class _Attributes(Mapping[str, Any]):
-    """Read the attributes of a passage object as a mapping."""
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return getattr(self._value, name)
-        except AttributeError:
-            raise KeyError(name) from None
-
-    def __iter__(self) -> Any:
-        return iter(vars(self._value))
-
-    def __len__(self) -> int:
-        return len(vars(self._value))
-
-
-def _pool(found: Any) -> tuple[list[Any], list[Any]]:
-    """Return the passages of whatever a retriever returned, and their scores where it gives them."""
-    passages = getattr(found, "passages", found)
-    if passages is None or isinstance(passages, (str, bytes)):
-        raise InputError(f"a retriever must return passages; this one returned {type(found).__name__}")
-    pool = list(passages)
-    scores = getattr(found, "scores", None) if passages is not found else None
-    if scores is None or len(scores) != len(pool):
-        return pool, [None] * len(pool)
-    return pool, list(scores)
 
 
 def _prediction(pool: Sequence[Any], picked: Sequence[Picked]) -> Any:

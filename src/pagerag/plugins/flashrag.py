@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings
-from pagerag.plugins._units import ForeignUnit, title_and_text
+from pagerag.plugins._units import KEY, ForeignUnit, title_and_text
 
 __all__ = ["PageRAGRefiner", "PageRAGReranker"]
 

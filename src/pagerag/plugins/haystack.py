@@ -12,9 +12,8 @@ from typing import Any, Self, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings
-from pagerag.plugins._units import ForeignUnit
+from pagerag.plugins._units import KEY, ForeignUnit
 from pagerag.promotion.candidates import budget_of
 
 need("haystack", "haystack-ai", "haystack", "pagerag.plugins.haystack")

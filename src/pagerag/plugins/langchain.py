@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Picked, PromotionStage, warn_of_small_pool
-from pagerag.plugins._units import ForeignUnit
+from pagerag.plugins._units import KEY, ForeignUnit
 
 need("langchain_core", "langchain-core", "langchain", "pagerag.plugins.langchain")
 from langchain_core.callbacks import (  # noqa: E402
@@ -105,18 +104,11 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
     score_key: str = SCORE_KEY
 
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        **search: Any,
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **search: Any
     ) -> list[Document]:
-        stage = self._stage()
-        config: Any = {"callbacks": run_manager.get_child()}
+        stage, config = self._stage(), _config(run_manager)
         found = self.retriever.invoke(query, config, **self._search(search))
-        picked = stage.select(query, self._pooled(found, stage, k), k=k)
-        return _copies(found, picked)
+        return _copies(found, stage.select(query, self._pooled(found, stage, k), k=k))
 
     async def _aget_relevant_documents(
         self,
@@ -126,11 +118,9 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
         k: int | None = None,
         **search: Any,
     ) -> list[Document]:
-        stage = self._stage()
-        config: Any = {"callbacks": run_manager.get_child()}
+        stage, config = self._stage(), _config(run_manager)
         found = await self.retriever.ainvoke(query, config, **self._search(search))
-        picked = await stage.aselect(query, self._pooled(found, stage, k), k=k)
-        return _copies(found, picked)
+        return _copies(found, await stage.aselect(query, self._pooled(found, stage, k), k=k))
 
     def _search(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         return dict(keywords) if self.pool is None else {**keywords, "k": self.pool}
@@ -138,12 +128,13 @@ class PageRAGRetriever(StageFields, BaseRetriever):  # type: ignore[misc]
     def _pooled(self, found: Sequence[Document], stage: PromotionStage, k: int | None) -> list[ForeignUnit]:
         if not all(isinstance(document, Document) for document in found):
             raise InputError("the inner retriever must return LangChain documents")
-        warn_of_small_pool(
-            len(found),
-            stage.k if k is None else k,
-            "set pool=20, or search_kwargs={'k': 20} on the retriever",
-        )
+        remedy = "set pool=20, or search_kwargs={'k': 20} on the retriever"
+        warn_of_small_pool(len(found), stage.k if k is None else k, remedy)
         return _units(found, self.score_key)
+
+
+def _config(run_manager: Any) -> Any:
+    return {"callbacks": run_manager.get_child()}
 
 
 def _units(documents: Sequence[Document], score_key: str) -> list[ForeignUnit]:

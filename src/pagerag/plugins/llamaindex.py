@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY, flattened
 from pagerag.plugins._stage import Picked
-from pagerag.plugins._units import ForeignUnit
+from pagerag.plugins._units import KEY, ForeignUnit, flattened
 
 need("llama_index.core", "llama-index-core", "llamaindex", "pagerag.plugins.llamaindex")
 from llama_index.core.callbacks import CBEventType, EventPayload  # noqa: E402

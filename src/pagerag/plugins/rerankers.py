@@ -12,9 +12,8 @@ from typing import Any, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings
-from pagerag.plugins._units import ForeignUnit
+from pagerag.plugins._units import KEY, ForeignUnit
 
 need("rerankers", "rerankers", "rerankers", "pagerag.plugins.rerankers")
 import rerankers.reranker as _factory  # noqa: E402

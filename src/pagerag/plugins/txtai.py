@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pagerag.errors import InputError
-from pagerag.plugins._provenance import KEY
 from pagerag.plugins._stage import Adjustable, Picked, PromotionStage, StageSettings
-from pagerag.plugins._units import ForeignUnit
+from pagerag.plugins._units import KEY, ForeignUnit
 
 __all__ = ["PageRAGSimilarity"]
 

@@ -61,11 +61,8 @@ def triples(rows: Iterable[Any], unit: str) -> list[Relation]:
     """Return the relations of one unit from ``[head, relation, tail]`` rows; other rows are no triples."""
     found = []
     for row in rows:
-        if (
-            isinstance(row, list | tuple)
-            and len(row) == 3
-            and all(isinstance(x, str) and x.strip() for x in row)
-        ):
+        whole = isinstance(row, list | tuple) and len(row) == 3
+        if whole and all(isinstance(x, str) and x.strip() for x in row):
             head, relation, tail = (str(x).strip() for x in row)
             if head != tail:
                 found.append(Relation(head, relation, tail, (unit,)))
@@ -86,11 +83,10 @@ def or_default(promoter: Promoter | None, support: SupportChoice = "auto") -> Pr
     return promoter
 
 
-def checked(k: int) -> int:
-    """Return the size of a pool, or an InputError."""
+def checked(k: int) -> None:
+    """Refuse a size that no pool has."""
     if k < 1:
         raise InputError(f"a pool has at least one unit; k is {k}")
-    return k
 
 
 def first(pool: Pool, k: int) -> Pool:
@@ -99,9 +95,5 @@ def first(pool: Pool, k: int) -> Pool:
         return pool
     kept = pool.candidates[:k]
     ids = {unit.id for unit in kept}
-    relations = []
-    for fact in pool.relations:
-        units = tuple(unit for unit in fact.units if unit in ids)
-        if units:
-            relations.append(replace(fact, units=units))
-    return replace(pool, candidates=kept, relations=tuple(relations))
+    cut = [replace(fact, units=tuple(unit for unit in fact.units if unit in ids)) for fact in pool.relations]
+    return replace(pool, candidates=kept, relations=tuple(fact for fact in cut if fact.units))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from pagerag.systems._records import open_text
 from pagerag.units import Candidate, Pool, Relation
 
 TESTED = "2.0.0"
+_expect = partial(expect, package="gfmrag", tested=TESTED)
 MENTION = "is_mentioned_in"
 """The relation from an entity to a document in GFM-RAG's edges.csv."""
 
@@ -82,12 +84,12 @@ def pool_of(question: str, rows: Sequence[Mapping[str, Any]], graph: EntityGraph
         content = attributes.get("content") if isinstance(attributes, Mapping) else None
         if not isinstance(content, str):
             raise BackendError(f"GFM-RAG's document {name!r} has no attributes.content")
-        score = row.get("score")
+        title, score = row.get("id"), row.get("score")
         candidates.append(
             Candidate(
                 id=name,
                 text=content,
-                title=str(row["id"]) if row.get("id") is not None else None,
+                title=None if title is None else str(title),
                 score=None if score is None else float(score),
                 entities=tuple(graph.mentions.get(name, ())) or None if graph is not None else None,
             )
@@ -108,29 +110,21 @@ class GFMRAGBackend:
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return the ``k`` documents that GFM-RAG retrieves, with the facts of its graph."""
         checked(k)
-        retrieve = expect(self.retriever, "retrieve", "gfmrag", TESTED)
-        found = retrieve(question, top_k=k, target_types=["document"])
+        found = _expect(self.retriever, "retrieve")(question, top_k=k, target_types=["document"])
         rows = found.get("document") if isinstance(found, Mapping) else None
         if rows is None:
-            raise BackendError(
-                "GFM-RAG 2 answers {'document': [...]}; this retriever answered "
-                f"{sorted(found) if isinstance(found, Mapping) else type(found).__name__}"
-            )
+            said = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+            raise BackendError(f"GFM-RAG 2 answers {{'document': [...]}}; this retriever answered {said}")
         return pool_of(question, rows[:k], self.graph)
 
     def ask(self, question: str, context: Sequence[Candidate], prompt_builder: Any, llm: Any) -> str:
         """Return the answer of GFM-RAG's own prompt and model on these documents and no others."""
-        rows = [
-            {
-                "id": unit.title or unit.id,
-                "type": "document",
-                "attributes": {"content": unit.text},
-                "score": unit.score,
-            }
-            for unit in context
-        ]
-        build = expect(prompt_builder, "build_input_prompt", "gfmrag", TESTED)
-        answer = expect(llm, "generate_sentence", "gfmrag", TESTED)(build(question, {"document": rows}))
+        rows = []
+        for unit in context:
+            row = {"id": unit.title or unit.id, "type": "document", "score": unit.score}
+            rows.append({**row, "attributes": {"content": unit.text}})
+        prompt = _expect(prompt_builder, "build_input_prompt")(question, {"document": rows})
+        answer = _expect(llm, "generate_sentence")(prompt)
         if isinstance(answer, Exception):  # GFM-RAG's clients return their errors
             raise BackendError(f"GFM-RAG's language model failed: {answer}") from answer
         return str(answer)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pagerag import Promoter, Promotion
 
 TESTED = "3.1 to 3.3"
+_expect = partial(expect, package="graphrag", tested=TESTED)
 SOURCES = "sources"
 _BOUNDLESS = 10**9
 
@@ -57,28 +59,26 @@ class GraphRAGBackend:
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return at most ``k`` text units that mention the entities nearest to the question, best first."""
         checked(k)
-        units = expect(self.builder, "text_units", "graphrag", TESTED)
+        units = _expect(self.builder, "text_units")
         short = {str(unit.short_id): unit for unit in units.values()}
         found = [short[name] for name in self._ranked(question) if name in short][:k]
         return self._pool(question, found)
 
     def _ranked(self, question: str) -> list[str]:
-        mapper = need(
-            "graphrag.query.context_builder.entity_extraction", "graphrag", "graphrag", "GraphRAG backend"
-        )
-        builder = self.builder
+        module, builder = "graphrag.query.context_builder.entity_extraction", self.builder
+        mapper = need(module, "graphrag", "graphrag", "GraphRAG backend")
         chosen = mapper.map_query_to_entities(
             query=question,
-            text_embedding_vectorstore=expect(builder, "entity_text_embeddings", "graphrag", TESTED),
-            text_embedder=expect(builder, "text_embedder", "graphrag", TESTED),
-            all_entities_dict=expect(builder, "entities", "graphrag", TESTED),
-            embedding_vectorstore_key=expect(builder, "embedding_vectorstore_key", "graphrag", TESTED),
+            text_embedding_vectorstore=_expect(builder, "entity_text_embeddings"),
+            text_embedder=_expect(builder, "text_embedder"),
+            all_entities_dict=_expect(builder, "entities"),
+            embedding_vectorstore_key=_expect(builder, "embedding_vectorstore_key"),
             include_entity_names=[],
             exclude_entity_names=[],
             k=self.entities,
             oversample_scaler=2,
         )
-        rank = expect(builder, "_build_text_unit_context", "graphrag", TESTED)
+        rank = _expect(builder, "_build_text_unit_context")
         _, tables = rank(selected_entities=chosen, max_context_tokens=_BOUNDLESS)
         table = tables.get(SOURCES)
         return [] if table is None or table.empty else [str(name) for name in table["id"]]
@@ -133,9 +133,8 @@ class PromotedContext:
 
     def build_context(self, query: str, conversation_history: Any = None, **options: Any) -> Any:
         """Return GraphRAG's context with the promoted text units in place of its own."""
-        own = expect(self.builder, "build_context", "graphrag", TESTED)(
-            query=query, conversation_history=conversation_history, **options
-        )
+        build = _expect(self.builder, "build_context")
+        own = build(query=query, conversation_history=conversation_history, **options)
         records = getattr(own, "context_records", None)
         if not isinstance(records, Mapping) or not isinstance(own.context_chunks, str):
             raise BackendError(f"GraphRAG's context is not that of a local search of {TESTED}")

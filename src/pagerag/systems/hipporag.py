@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from pagerag.systems._records import Cursor, read_json
 from pagerag.units import Candidate, Pool, Relation
 
 TESTED = "2.0.0a4"
+_expect = partial(expect, package="hipporag", tested=TESTED)
 
 
 def chunk_id(passage: str) -> str:
@@ -88,8 +90,8 @@ class HippoRAGBackend:
     def __init__(self, hipporag: Any, *, openie_file: str | Path | None = None) -> None:
         self.hipporag = hipporag
         self.fallbacks = 0
-        path = Path(openie_file) if openie_file else _own_openie_file(hipporag)
-        self.facts = openie(path) if path is not None else {}
+        path = openie_file or getattr(hipporag, "openie_results_path", None)
+        self.facts = openie(Path(path)) if path and (openie_file or Path(path).is_file()) else {}
 
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return its passages, by personalised PageRank; by dense similarity where its own assertion fails.
@@ -98,12 +100,12 @@ class HippoRAGBackend:
         corpora; it does not catch that itself.
         """
         checked(k)
-        retrieve = expect(self.hipporag, "retrieve", "hipporag", TESTED)
+        retrieve = _expect(self.hipporag, "retrieve")
         try:
             found = retrieve([question], num_to_retrieve=k)
         except AssertionError:
             self.fallbacks += 1
-            found = expect(self.hipporag, "retrieve_dpr", "hipporag", TESTED)([question], num_to_retrieve=k)
+            found = _expect(self.hipporag, "retrieve_dpr")([question], num_to_retrieve=k)
         solution = _first(found)
         docs = list(solution.docs)[:k]
         scores = getattr(solution, "doc_scores", None)
@@ -114,7 +116,7 @@ class HippoRAGBackend:
 
     def ask(self, question: str, context: Sequence[Candidate]) -> str:
         """Ask HippoRAG's reader on these passages alone; it reads the first ``qa_top_k`` (5) of them."""
-        reader = expect(self.hipporag, "rag_qa", "hipporag", TESTED)
+        reader = _expect(self.hipporag, "rag_qa")
         docs = [str(unit.metadata.get("passage", unit.text)) for unit in context]
         scores = np.array([unit.score or 0.0 for unit in context], dtype=float)
         solution = _query_solution(self.hipporag)(question=question, docs=docs, doc_scores=scores)
@@ -123,23 +125,16 @@ class HippoRAGBackend:
 
 def _query_solution(hipporag: Any) -> Any:
     """Return HippoRAG's QuerySolution class, from the package that the object comes from."""
-    package = type(hipporag).__module__.split(".")[0]
-    if package == "hipporag":
-        from hipporag.utils.misc_utils import QuerySolution
-
-        return QuerySolution
-    kind = getattr(hipporag, "QuerySolution", None)
-    if not (isinstance(kind, type) and is_dataclass(kind)):
-        raise BackendError("this is not a HippoRAG object, and it has no QuerySolution dataclass of its own")
-    missing = {"question", "docs", "doc_scores"} - {f.name for f in fields(kind)}
-    if missing:
-        raise BackendError(f"QuerySolution has no {', '.join(sorted(missing))}; expected HippoRAG {TESTED}")
-    return kind
-
-
-def _own_openie_file(hipporag: Any) -> Path | None:
-    path = getattr(hipporag, "openie_results_path", None)
-    return Path(path) if path and Path(path).is_file() else None
+    if type(hipporag).__module__.split(".")[0] == "hipporag":
+        from hipporag.utils.misc_utils import QuerySolution as Kind
+    else:
+        Kind = getattr(hipporag, "QuerySolution", None)
+    own = {f.name for f in fields(Kind)} if isinstance(Kind, type) and is_dataclass(Kind) else set()
+    if missing := {"question", "docs", "doc_scores"} - own:
+        raise BackendError(
+            f"this is not a HippoRAG {TESTED} object: its QuerySolution has no {', '.join(sorted(missing))}"
+        )
+    return Kind
 
 
 def _first(found: Any) -> Any:

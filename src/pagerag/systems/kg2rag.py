@@ -133,9 +133,8 @@ class KG2RAGBackend:
         checked(k)
         retrieve = getattr(self.retriever, "retrieve", None)
         if retrieve is None:
-            raise BackendError(
-                f"{type(self.retriever).__name__} has no 'retrieve'; pass a LlamaIndex retriever"
-            )
+            kind = type(self.retriever).__name__
+            raise BackendError(f"{kind} has no 'retrieve'; pass a LlamaIndex retriever")
         nodes = list(retrieve(question))
         for step in self.expansion:
             nodes = list(step.postprocess_nodes(nodes, query_str=question))
@@ -146,8 +145,7 @@ def _unit(node: Any) -> tuple[str, str, float | None]:
     inner = getattr(node, "node", node)
     name, content = getattr(inner, "node_id", None), getattr(inner, "get_content", None)
     if name is None or content is None:
-        raise BackendError(
-            f"{type(node).__name__} is not a LlamaIndex node: it has no node_id or get_content"
-        )
+        kind = type(node).__name__
+        raise BackendError(f"{kind} is not a LlamaIndex node: it has no node_id or get_content")
     score = getattr(node, "score", None)
     return str(name), str(content()), None if score is None else float(score)

@@ -11,12 +11,13 @@ relation tables beside the promoted chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag._extras import need
 from pagerag.errors import BackendError
-from pagerag.promotion.foreign import unique_ids
+from pagerag.promotion.foreign import as_score, unique_ids
 from pagerag.systems._common import checked, confidences, expect, first, or_default, split_title
 from pagerag.systems._records import Cursor, read_json
 from pagerag.units import Candidate, Mode, Pool, Relation, SupportChoice
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SEPARATOR = "<SEP>"
 """What LightRAG puts between the chunk ids of an entity or a relation."""
 TESTED = "1.5.7"
+_expect = partial(expect, package="lightrag-hku", tested=TESTED)
 
 
 def relations_of(rows: Sequence[Mapping[str, Any]], chunks: set[str]) -> tuple[Relation, ...]:
@@ -37,7 +39,7 @@ def relations_of(rows: Sequence[Mapping[str, Any]], chunks: set[str]) -> tuple[R
         head, tail = row.get("src_id"), row.get("tgt_id")
         if units and head and tail and head != tail:
             usable.append((row, str(head), str(tail), units))
-    weights = confidences([_number(row.get("weight")) for row, *_ in usable])
+    weights = confidences([as_score(row.get("weight")) for row, *_ in usable])
     return tuple(
         Relation(head, str(row.get("keywords") or row.get("description") or ""), tail, units, weight)
         for (row, head, tail, units), weight in zip(usable, weights, strict=True)
@@ -99,12 +101,8 @@ def pool_of(
                 metadata={"file_path": path, "reference_id": row.get("reference_id")},
             )
         )
-    return Pool(
-        question,
-        tuple(candidates),
-        relations=relations_of(data.get("relationships") or [], set(names)),
-        origin="lightrag",
-    )
+    relations = relations_of(data.get("relationships") or [], set(names))
+    return Pool(question, tuple(candidates), relations=relations, origin="lightrag")
 
 
 class LightRAGBackend:
@@ -131,15 +129,12 @@ class LightRAGBackend:
 
     def pool(self, question: str, k: int = 20) -> Pool:
         """Return the chunks LightRAG would put into its prompt, before any reranking."""
-        answer = expect(self.rag, "query_data", "lightrag-hku", TESTED)(
-            question, self._param(k, rerank=False)
-        )
+        answer = _expect(self.rag, "query_data")(question, self._param(k, rerank=False))
         return first(pool_of(question, answer, title=self.title), k)
 
     async def apool(self, question: str, k: int = 20) -> Pool:
         """Return what ``pool`` returns, for code that already runs in LightRAG's event loop."""
-        call = expect(self.rag, "aquery_data", "lightrag-hku", TESTED)
-        answer = await call(question, self._param(k, rerank=False))
+        answer = await _expect(self.rag, "aquery_data")(question, self._param(k, rerank=False))
         return first(pool_of(question, answer, title=self.title), k)
 
     async def aask(self, question: str, k: int = 20) -> str:
@@ -150,9 +145,7 @@ class LightRAGBackend:
         """
         hook = self._hook()
         before = hook.calls
-        answer = await expect(self.rag, "aquery", "lightrag-hku", TESTED)(
-            question, self._param(k, rerank=True)
-        )
+        answer = await _expect(self.rag, "aquery")(question, self._param(k, rerank=True))
         if hook.calls == before:
             raise BackendError(
                 "LightRAG did not call the promotion hook: it found no chunk, or it was not built with "
@@ -176,9 +169,9 @@ class LightRAGBackend:
 
     def _param(self, k: int, *, rerank: bool) -> Any:
         checked(k)
-        make = (
-            self._query_param or need("lightrag", "lightrag-hku", "lightrag", "LightRAG backend").QueryParam
-        )
+        make = self._query_param
+        if make is None:
+            make = need("lightrag", "lightrag-hku", "lightrag", "LightRAG backend").QueryParam
         return make(mode=self.mode, chunk_top_k=k, enable_rerank=rerank, **self._parameters)
 
 
@@ -246,7 +239,3 @@ class PromotionHook:
         if self.last is None:
             raise BackendError("LightRAG has not called the promotion hook")
         return self.last
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -13,15 +13,8 @@ The contracts are those of ``pagerag.protocols``.
 
 from pagerag.testing.chat import Reply, ScriptedChat
 from pagerag.testing.corpora import check_corpus
-from pagerag.testing.encoders import check_encoder, check_support_encoder
-from pagerag.testing.extractors import check_extractor
-from pagerag.testing.fakes import (
-    FakeBackend,
-    FakeEncoder,
-    FakeReader,
-    FakeRetriever,
-    FakeSupportEncoder,
-)
+from pagerag.testing.encoders import check_encoder, check_extractor, check_support_encoder
+from pagerag.testing.fakes import FakeBackend, FakeEncoder, FakeReader, FakeRetriever, FakeSupportEncoder
 from pagerag.testing.pools import check_backend, check_retriever
 from pagerag.testing.readers import check_reader
 

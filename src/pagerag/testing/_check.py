@@ -52,7 +52,6 @@ class Checker:
             self.fail(contract, seen)
 
     def equal(self, seen: object, wanted: object, contract: str) -> None:
-        """Fail with the contract unless what was seen is what was wanted."""
         self.expect(seen == wanted, contract, seen)
 
     def array(self, value: object, shape: tuple[int, ...], label: str) -> NDArray[np.float32]:
@@ -65,7 +64,6 @@ class Checker:
         return value
 
     def fail(self, contract: str, seen: object) -> NoReturn:
-        """Say which contract the component breaks."""
         raise AssertionError(f"{self.label}: {contract}; seen: {shorten(seen)}")
 
     def call(
@@ -83,12 +81,10 @@ class Checker:
             raise AssertionError(f"{self.label}: {contract}; seen: {seen}") from problem
 
     def refused(self, what: str, function: Callable[[], object], error: type[Exception]) -> None:
-        """Fail unless the function raises this error."""
         given = self.call(what, function, (error,))
         self.expect(given is None, f"{what} is refused with {error.__name__}", given)
 
     def member(self, name: str, kind: type[Any], contract: str) -> Any:
-        """Return an attribute that the protocol asks for."""
         value = getattr(self.component, name, _MISSING)
         if value is _MISSING:
             self.fail(contract, f"no attribute {name!r}")
@@ -97,7 +93,6 @@ class Checker:
         return value
 
     def method(self, name: str, contract: str) -> Any:
-        """Return a method that the protocol asks for."""
         value = getattr(self.component, name, None)
         self.expect(callable(value), contract, f"{name} = {value!r}")
         return value

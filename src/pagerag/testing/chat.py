@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -106,16 +107,10 @@ class ScriptedChat:
         texts = request.get("input") or []
         rows = self._encoder.encode_passages([texts] if isinstance(texts, str) else [str(t) for t in texts])
         packed = request.get("encoding_format") == "base64"
-        data = [
-            {
-                "object": "embedding",
-                "index": n,
-                "embedding": base64.b64encode(row.astype("<f4").tobytes()).decode()
-                if packed
-                else row.tolist(),
-            }
-            for n, row in enumerate(rows)
+        values = [
+            base64.b64encode(row.astype("<f4").tobytes()).decode() if packed else row.tolist() for row in rows
         ]
+        data = [{"object": "embedding", "index": n, "embedding": value} for n, value in enumerate(values)]
         usage = {"prompt_tokens": len(data), "total_tokens": len(data)}
         return {"object": "list", "data": data, "model": request.get("model", ""), "usage": usage}
 
@@ -155,26 +150,25 @@ def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:  # noqa: C901 
             self._send(200, json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
 
         def do_POST(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
+            size, path = int(self.headers.get("Content-Length") or 0), self.path.rstrip("/")
             try:
                 request = json.loads(self.rfile.read(size) or b"{}")
             except ValueError:
-                self._send(400, json.dumps({"error": {"message": "the request is not JSON"}}))
+                self._send(400, _problem("the request is not JSON"))
                 return
-            if self.path.rstrip("/").endswith("/embeddings"):
+            if path.endswith("/embeddings"):
                 self._send(200, json.dumps(chat.embed(request)))
-                return
-            if not self.path.rstrip("/").endswith("/chat/completions"):
-                self._send(404, json.dumps({"error": {"message": f"there is no {self.path} here"}}))
-                return
-            self._answer(request, chat.reply_to(request, dict(self.headers.items())))
+            elif path.endswith("/chat/completions"):
+                self._answer(request, chat.reply_to(request, dict(self.headers.items())))
+            else:
+                self._send(404, _problem(f"there is no {self.path} here"))
 
         def _answer(self, request: Mapping[str, Any], reply: Reply) -> None:
             time.sleep(reply.delay)
             if reply.body is not None:
                 self._send(reply.status, reply.body, reply.headers)
             elif reply.status != 200:
-                self._send(reply.status, json.dumps({"error": {"message": reply.text}}), reply.headers)
+                self._send(reply.status, _problem(reply.text), reply.headers)
             elif request.get("stream"):
                 self._send(200, _stream(request, reply), reply.headers, "text/event-stream")
             else:
@@ -208,20 +202,18 @@ def _handler(chat: ScriptedChat) -> type[BaseHTTPRequestHandler]:  # noqa: C901 
     return Handler
 
 
+def _problem(message: str) -> str:
+    return json.dumps({"error": {"message": message}})
+
+
 def _stream(request: Mapping[str, Any], reply: Reply) -> str:
     events = []
-    words = reply.text.split(" ")
-    pieces = [word if n == 0 else f" {word}" for n, word in enumerate(words)]
-    for n, piece in enumerate([*pieces, None]):
+    for n, piece in enumerate([*re.findall(r"^[^ ]*| [^ ]*", reply.text), None]):
         event = _completion(request, reply, "chat.completion.chunk")
-        delta: dict[str, Any] = {} if piece is None else {"content": piece}
-        if n == 0:
-            delta["role"] = "assistant"
-        event["choices"][0] |= {
-            "delta": delta,
-            "finish_reason": reply.finish_reason if piece is None else None,
-        }
+        delta = {} if piece is None else {"content": piece}
+        event["choices"][0]["delta"] = {"role": "assistant", **delta} if n == 0 else delta
         if piece is not None:
+            event["choices"][0]["finish_reason"] = None
             del event["usage"]
         events.append(f"data: {json.dumps(event)}\n\n")
     return "".join([*events, "data: [DONE]\n\n"])

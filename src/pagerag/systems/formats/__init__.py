@@ -12,12 +12,8 @@
     )
     write_promoted("promoted.jsonl", promoted)
 
-``read_pools(path, format=None, *, unit=None, companions=None, fields=None)`` yields (Pool, Record), one in
-memory at a time where the layout allows. The format is detected unless it is named. Some formats keep their
-texts or facts in a second file: it is found beside the first, or named in ``companions``. ``fields`` names
-the fields of JSON lines that are like ours under other names: ``{"candidates": "retrieved"}``.
-``write_promoted(path, promoted, *, trace=False)`` writes the same format with the promoted units alone, in
-promoted order; the file appears whole or not at all, and may be the one that is being read.
+Some formats keep their texts or facts in a second file: it is found beside the first, or named in
+``companions``. What ``write_promoted`` writes appears whole or not at all, and may be the file that is read.
 Whatever is wrong with a file is a FormatError with file, line, field and remedy. Files may be gzipped.
 """
 
@@ -29,13 +25,11 @@ from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Any
 
 from pagerag.errors import FormatError, InputError
 from pagerag.systems._records import Beside, Cursor, Layout, Record, json_records, layout_of, writing
-from pagerag.systems.formats._base import JsonFormat, PoolFormat
+from pagerag.systems.formats._base import PoolFormat, WrittenPromotion
 from pagerag.systems.formats._graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
 from pagerag.systems.formats._passages import (
     FIELDS,
@@ -75,34 +69,6 @@ FORMATS: Mapping[str, PoolFormat] = MappingProxyType({one.name: one for one in _
 """By name, in the order in which they are tried on a file."""
 
 
-class WrittenPromotion(Protocol):
-    """Hold the part of a Promotion that is written: its context, and for a trace what it decided."""
-
-    @property
-    def context(self) -> tuple[Candidate, ...]:
-        """Return the units of the context."""
-
-    @property
-    def core(self) -> tuple[Candidate, ...]:
-        """Return the units of the core."""
-
-    @property
-    def pool(self) -> tuple[Candidate, ...]:
-        """Return all candidates."""
-
-    @property
-    def scores(self) -> NDArray[Any]:
-        """Return a score for each candidate."""
-
-    @property
-    def state(self) -> str:
-        """Return the verdict."""
-
-    @property
-    def sufficiency(self) -> float:
-        """Return how far the core seems to answer."""
-
-
 def detect(path: str | os.PathLike[str]) -> str:
     """Return the name of the file's format, from its layout and its first record."""
     return _claim(Path(path), *layout_of(Path(path))).name
@@ -123,6 +89,7 @@ def read_pools(
 ) -> Iterator[tuple[Pool, Record]]:
     """Return the pools of a file with their records; the file is checked here, read as the iterator moves.
 
+    One record is in memory at a time where the layout allows. The format is detected unless it is named.
     ``unit`` reads a benchmark's context as sentences instead of documents. ``fields`` gives our own format's
     fields (``FIELDS``) the names that they have in the file. After the FormatError of one record the iterator
     goes on with the next where the file allows it, and ends where it does not.
@@ -143,7 +110,7 @@ def read_pools(
             hint = f"it looks like {guess.name!r}" if guess else _closest(layout, first)
             said = f"this is not {format!r} ({chosen.summary}); {hint}"
         raise FormatError(said, file=file, line=1)
-    if layout == "lines" and isinstance(chosen, JsonFormat) and chosen.whole:
+    if layout == "lines" and chosen.whole:
         layout = "object"  # one object with all questions, in one line: written without indentation
     allowed = {chosen.unit, *chosen.units}
     if unit is not None and unit not in allowed:

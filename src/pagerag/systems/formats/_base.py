@@ -1,4 +1,4 @@
-"""Define the two kinds of pool format, JSON records and tables of ranked lines, and how units are read."""
+"""Define what a pool format is, and how its units are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, Protocol
+
+from numpy.typing import NDArray
 
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems._records import Beside, Companion, Cursor, Layout, Record, entries
@@ -14,7 +16,11 @@ from pagerag.units import Candidate, Mode, Pool
 
 
 class PoolFormat(ABC):
-    """How one tool writes its pools, and how to write them back with the promoted units alone."""
+    """How one tool writes its pools, and how to write them back with the promoted units alone.
+
+    Records are JSON objects: one a line, in one array, or a single object; tables of ranked lines override
+    that. A format that keeps all questions in one object is ``whole`` and overrides ``split`` and ``join``.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -24,50 +30,24 @@ class PoolFormat(ABC):
     companions: ClassVar[tuple[Companion, ...]] = ()
     signs: ClassVar[tuple[str, ...]] = ()
     """The fields by which a record shows its format; used to say which formats came closest."""
-
-    @abstractmethod
-    def claims(self, layout: Layout, first: Any) -> bool:
-        """Return whether a file of this layout with this first record is in this format."""
-
-    @abstractmethod
-    def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
-        """Return the records of the file, one in memory at a time wherever the layout allows."""
-
-    @abstractmethod
-    def pool(self, record: Record) -> Pool:
-        """Return the record's pool, best first; fill ``record.places``."""
-
-    @abstractmethod
-    def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
-        """Write each record with only the units of these ids, in this order; return how many records.
-
-        The third item is a small JSON-able account of the promotion to store with the record, or None.
-        """
-
-
-class JsonFormat(PoolFormat):
-    """Records that are JSON objects: one a line, in one array, or a single object.
-
-    A format that keeps all questions in one object is ``whole`` and overrides ``split`` and ``join``.
-    """
-
     whole: ClassVar[bool] = False
-    units_at: ClassVar[tuple[str, ...]] = ()
-    """The fields that lead to the list of units, where candidates' places count through one."""
     lists: ClassVar[tuple[str, ...]] = ()
-    """Or the fields that are lists, each with an item for each unit; those that are there are written."""
+    """Where lists are with an item for each unit, such as ``"found.document"``; those that are there are
+    written."""
     needs: ClassVar[Mapping[str, type]] = {}
     """The fields that every record has, with what they hold; ``holds`` may ask for something else."""
 
     def claims(self, layout: Layout, first: Any) -> bool:
+        """Return whether a file of this layout with this first record is in this format."""
         fits = layout in ("lines", "object") if self.whole else layout != "table"
         return fits and isinstance(first, Mapping) and self.holds(first)
 
     def holds(self, first: Mapping[str, Any]) -> bool:
         """Return whether a record has what this format's records have."""
-        return all(isinstance(first.get(name), kind) for name, kind in self.needs.items())
+        return all(isinstance(_at(first, path), kind) for path, kind in self.needs.items())
 
     def pool(self, record: Record) -> Pool:
+        """Return the record's pool, best first; fill ``record.places``."""
         pool = self._read(record.cursor, record)
         if not record.places:  # what its reader has not placed stands in the record in the pool's order
             record.places.update({unit.id: place for place, unit in enumerate(pool.candidates)})
@@ -87,14 +67,15 @@ class JsonFormat(PoolFormat):
 
     def rewrite(self, record: Record, ids: Sequence[str]) -> Any:
         """Return a copy of ``record.raw`` that holds only these units, in this order."""
-        raw, places = record.raw, [record.places[name] for name in ids]
-        if self.units_at:
-            return _narrowed(raw, self.units_at, places)
-        size = len(record.places)
-        there = [key for key in self.lists if isinstance(raw.get(key), list) and len(raw[key]) >= size]
-        return {**raw, **{key: [raw[key][place] for place in places] for key in there}}
+        raw, places = dict(record.raw), [record.places[name] for name in ids]
+        for path in self.lists:
+            found = _at(record.raw, path)
+            if isinstance(found, list) and len(found) >= len(record.places):
+                raw = _with(raw, path, [found[place] for place in places])
+        return raw
 
     def records(self, path: Path, layout: Layout, beside: Beside, unit: Mode) -> Iterator[Record]:
+        """Return the records of the file, one in memory at a time wherever the layout allows."""
         number = 0
         for line, raw in entries(path, layout):
             whole = raw if layout == "object" else None
@@ -103,6 +84,10 @@ class JsonFormat(PoolFormat):
                 number += 1
 
     def write(self, file: IO[str], kept: Iterable[tuple[Record, Sequence[str], Any]]) -> int:
+        """Write each record with only the units of these ids, in this order; return how many records.
+
+        The third item is a small JSON-able account of the promotion to store with the record, or None.
+        """
         count, layout, parts, whole = 0, "", [], None
         for record, ids, account in kept:
             raw = self.rewrite(record, ids)
@@ -122,11 +107,17 @@ class JsonFormat(PoolFormat):
         return count
 
 
-def _narrowed(raw: Mapping[str, Any], path: Sequence[str], places: Sequence[int]) -> dict[str, Any]:
-    """Return a copy of nested objects in which the list at the end of ``path`` has these places alone."""
-    inner = raw[path[0]]
-    kept = _narrowed(inner, path[1:], places) if path[1:] else [inner[place] for place in places]
-    return {**raw, path[0]: kept}
+def _at(raw: Any, path: str) -> Any:
+    """Return what nested objects hold at the end of a path, None where there is nothing."""
+    for name in path.split("."):
+        raw = raw.get(name) if isinstance(raw, Mapping) else None
+    return raw
+
+
+def _with(raw: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return a copy of nested objects with another value at the end of a path."""
+    name, _, rest = path.partition(".")
+    return {**raw, name: _with(raw[name], rest, value) if rest else value}
 
 
 def named(units: Sequence[Cursor], *fields: str) -> list[tuple[str, Cursor]]:
@@ -149,3 +140,25 @@ def candidate(name: str, unit: Cursor, score: float | None, text: str | None = N
     title = (unit.maybe_text("title") or "").strip() or None
     body = unit.need("text", "paragraph_text", "content").text() if text is None else text
     return Candidate(name, body, title=title, score=score)
+
+
+class WrittenPromotion(Protocol):
+    """Hold the part of a Promotion that is written: its context, and for a trace what it decided."""
+
+    @property
+    def context(self) -> tuple[Candidate, ...]: ...
+
+    @property
+    def core(self) -> tuple[Candidate, ...]: ...
+
+    @property
+    def pool(self) -> tuple[Candidate, ...]: ...
+
+    @property
+    def scores(self) -> NDArray[Any]: ...
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def sufficiency(self) -> float: ...

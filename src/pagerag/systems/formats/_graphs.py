@@ -11,18 +11,18 @@ from pagerag.errors import FormatError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems import gfmrag, graphrag, hipporag, kg2rag, lightrag
 from pagerag.systems._records import Beside, Companion, Cursor, Record
-from pagerag.systems.formats._base import JsonFormat, pair_of
+from pagerag.systems.formats._base import PoolFormat, pair_of
 from pagerag.units import Candidate, Pool
 
 _EDGES = Companion("edges", ("edges.csv", "stage1/edges.csv"), "GFM-RAG's graph: source, relation, target")
 
 
-class GfmRag(JsonFormat):
+class GfmRag(PoolFormat):
     """GFM-RAG's prediction.jsonl: each document whole, with its logit."""
 
     name = "gfmrag"
     needs: ClassVar = {"retrieved_docs": Mapping}
-    units_at = ("retrieved_docs", "document")
+    lists = ("retrieved_docs.document",)
     signs = ("question", "retrieved_docs")
     summary = "question + retrieved_docs.document [{id, attributes.content, score}]: GFM-RAG"
     companions = (_EDGES,)
@@ -36,11 +36,11 @@ class GfmRag(JsonFormat):
         return gfmrag.pool_of(row.need("question", "query").text(), documents.value, graph)
 
 
-class GfmPredictions(JsonFormat):
+class GfmPredictions(PoolFormat):
     """GFM-RAG's single-step file: names and logits; the texts are in nodes.csv beside it."""
 
     name = "gfmrag-predictions"
-    units_at = ("predictions", "document")
+    lists = ("predictions.document",)
     signs = ("question", "predictions")
     summary = "question + predictions.document [[id, score]], with nodes.csv: GFM-RAG single-step"
     companions = (
@@ -64,7 +64,7 @@ class GfmPredictions(JsonFormat):
         return gfmrag.pool_of(row.need("question", "query").text(), rows, graph)
 
 
-class LightRag(JsonFormat):
+class LightRag(PoolFormat):
     """Answers of LightRAG's ``aquery_data``, each with the question added as ``query``."""
 
     name = "lightrag"
@@ -104,7 +104,7 @@ class LightRag(JsonFormat):
         return {**record.raw, "data": kept}
 
 
-class HippoRag(JsonFormat):
+class HippoRag(PoolFormat):
     """QuerySolutions of HippoRAG, whole: its own ``to_dict`` keeps five documents only."""
 
     name = "hipporag"
@@ -125,12 +125,12 @@ class HippoRag(JsonFormat):
         return hipporag.pool_of(row.need("question", "query").text(), docs, values, facts)
 
 
-class GraphRag(JsonFormat):
+class GraphRag(PoolFormat):
     """Dumped context records of GraphRAG's local search; the parquet files of its index give the facts."""
 
     name = "graphrag"
     needs: ClassVar = {"context_records": Mapping}
-    units_at = ("context_records", "sources")
+    lists = ("context_records.sources",)
     signs = ("query", "context_records")
     summary = "query + context_records.sources [{id, text}], with text_units/relationships.parquet: GraphRAG"
     companions = (
@@ -170,11 +170,11 @@ class GraphRag(JsonFormat):
         return Pool(question, tuple(candidates), relations=graphrag.relations_of(rows), origin=self.name)
 
 
-class Kg2Rag(JsonFormat):
+class Kg2Rag(PoolFormat):
     """Expanded nodes of KG2RAG, dumped by the caller; its own output holds the final choice alone."""
 
     name = "kg2rag"
-    units_at = ("nodes",)
+    lists = ("nodes",)
     signs = ("question", "nodes")
     summary = "question + nodes [{id: 'title##7', text, score}], with its triples: KG2RAG"
     unit = "sentence"

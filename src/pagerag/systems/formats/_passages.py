@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pagerag.errors import InputError
 from pagerag.promotion.foreign import unique_ids
 from pagerag.systems._records import Companion, Cursor, Record, layout_of, records
-from pagerag.systems.formats._base import JsonFormat, candidate, named, pair_of
+from pagerag.systems.formats._base import PoolFormat, candidate, named, pair_of
 from pagerag.units import Candidate, Pool, Relation
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -30,7 +30,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The fields of a line of our own and of its candidates, each with the names it may go by."""
 
 
-class Native(JsonFormat):
+class Native(PoolFormat):
     """``{"question", "candidates": ["text" or {text, id, title, source, position, score, entities}]}``.
 
     ``fields`` gives fields other names: ``Native({"candidates": "retrieved", "text": "body"})``.
@@ -113,7 +113,7 @@ def _relation(one: Cursor) -> Relation:
     )
 
 
-class Ctxs(JsonFormat):
+class Ctxs(PoolFormat):
     """DPR, FiD, Atlas, Contriever, Self-RAG input: scores may be strings, ids may be missing."""
 
     name = "ctxs"
@@ -130,7 +130,7 @@ class Ctxs(JsonFormat):
         return Pool(row.need("question", "query").text(), candidates, origin=self.name)
 
 
-class Recomp(JsonFormat):
+class Recomp(PoolFormat):
     """RECOMP's compressor output: each unit is a sentence, its score in a list beside."""
 
     name = "recomp"
@@ -152,7 +152,7 @@ class Recomp(JsonFormat):
         return Pool(row.need("query", "question").text(), _best_first(found), origin=self.name)
 
 
-class SelfRAG(JsonFormat):
+class SelfRAG(PoolFormat):
     """Self-RAG's result file: one object, its lists run parallel over the questions."""
 
     name = "selfrag"
@@ -216,7 +216,7 @@ def _best_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda c: -(c.score or 0.0)))
 
 
-class EfficientRAG(JsonFormat):
+class EfficientRAG(PoolFormat):
     """EfficientRAG's retrieval file: chunks by iteration, tagged, without scores.
 
     Its reader skips chunks tagged ``<TERMINATE>``: they stand last in the pool, and a promoted one is
@@ -265,7 +265,7 @@ def _steps(raw: Mapping[str, Any]) -> list[str]:
     return sorted(steps, key=lambda key: (len(key), key))
 
 
-class Ircot(JsonFormat):
+class Ircot(PoolFormat):
     """IRCoT's predictions: one object, question id to paragraph ids in the order they were found."""
 
     name = "ircot"
@@ -340,7 +340,7 @@ def _rows(path: Path) -> Iterator[Cursor]:
     return (Cursor(raw, path, line) for line, raw in records(path, layout_of(path)[0]))
 
 
-class Hotpot(JsonFormat):
+class Hotpot(PoolFormat):
     """HotpotQA and 2Wiki: ``context`` is a list of [title, [sentence, ...]]."""
 
     name = "hotpotqa"
@@ -379,12 +379,12 @@ class Hotpot(JsonFormat):
         return {**record.raw, "context": rows}
 
 
-class Musique(JsonFormat):
+class Musique(PoolFormat):
     """MuSiQue: ``paragraphs`` is a list of {idx, title, paragraph_text}."""
 
     name = "musique"
     needs: ClassVar = {"paragraphs": list}
-    units_at = ("paragraphs",)
+    lists = ("paragraphs",)
     signs = ("question", "paragraphs")
     summary = "question + paragraphs [{idx, title, paragraph_text}]: MuSiQue"
     unit = "paragraph"

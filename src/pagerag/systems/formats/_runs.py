@@ -92,22 +92,22 @@ class Trec(PoolFormat):
                 Cursor(row[score], path, line, "score").number()
                 yield line, row
 
-    def pool(self, record: Record) -> Pool:
+    def _read(self, row: Cursor, record: Record) -> Pool:
         question, passage, score, _ = self.columns
         beside, name = record.beside, record.raw[0][1][question]
         queries, texts = beside.loaded["queries"], beside.loaded["collection"]
         if name not in queries:
-            raise record.cursor.error(f"question {name!r} is not in {beside.paths['queries']}")
+            raise row.error(f"question {name!r} is not in {beside.paths['queries']}")
         candidates = []
-        for line, row in record.raw:
-            place, found = Cursor(row, record.file, line), row[passage]
+        for line, cells in record.raw:
+            place, found = Cursor(cells, record.file, line), cells[passage]
             if found in record.places:
                 raise place.error(f"passage {found!r} comes twice for question {name!r}")
             if found not in texts:
                 raise place.error(f"passage {found!r} is not in {beside.paths['collection']}")
             text, title = texts[found]
-            candidates.append(Candidate(found, text, title=title, score=float(row[score])))
-            record.places[found] = row
+            candidates.append(Candidate(found, text, title=title, score=float(cells[score])))
+            record.places[found] = cells
         candidates.sort(key=lambda c: -(c.score or 0.0))
         return Pool(queries[name], tuple(candidates), origin=self.name, metadata={"id": name})
 
