@@ -120,9 +120,9 @@ class PromotionStage:
         ``k`` replaces the stage's own, ``vector`` is the question's embedding. With ``rest`` all units come
         back, the promoted ones before the others.
         """
-        request = self._request(units, k, vector)
-        promotion = self._promoter().promote(question, **request.arguments) if request.places else None
-        return self._picked(request, promotion, rest)
+        given, places, asked = self._request(units, k, vector)
+        promotion = self._promoter().promote(question, **asked) if places else None
+        return self._picked(len(given), places, promotion, rest)
 
     async def aselect(
         self,
@@ -134,21 +134,22 @@ class PromotionStage:
         rest: bool = False,
     ) -> list[Picked]:
         """Return what ``select`` returns, off the event loop."""
-        request = self._request(units, k, vector)
-        promotion = await self._promoter().apromote(question, **request.arguments) if request.places else None
-        return self._picked(request, promotion, rest)
+        given, places, asked = self._request(units, k, vector)
+        promotion = await self._promoter().apromote(question, **asked) if places else None
+        return self._picked(len(given), places, promotion, rest)
 
     def sufficiency(self, question: str, unit: ForeignUnit) -> float:
         """Return how far one unit alone seems to answer the question, in [0, 1]; 0 for one without text."""
-        request = self._request([unit], None, None)
-        if not request.places:
-            return 0.0
-        return float(self._promoter().promote(question, **request.arguments).sufficiency)
+        _, places, asked = self._request([unit], None, None)
+        return float(self._promoter().promote(question, **asked).sufficiency) if places else 0.0
 
     def _promoter(self) -> Promoter:
         return self.promoter if self.promoter is not None else _shared_promoter(self.support)
 
-    def _request(self, units: Iterable[ForeignUnit], k: int | None, vector: object) -> _Request:
+    def _request(
+        self, units: Iterable[ForeignUnit], k: int | None, vector: object
+    ) -> tuple[list[ForeignUnit], list[int], dict[str, Any]]:
+        """Return the units, where each candidate stands among them, and what to ask the promoter."""
         budget = self.k if k is None else k
         check_budget(budget, self.mode, self.max_tokens)  # also when the pool turns out to be empty
         given = list(units)
@@ -160,14 +161,16 @@ class PromotionStage:
         }
         if any(candidate.vector is not None for candidate in candidates):
             arguments["vector"] = query
-        return _Request(len(given), places, arguments)
+        return given, places, arguments
 
     def keys(self) -> MetadataKeys:
         """Return where titles, documents and places are looked up in the units' metadata."""
         own = {"title": self.title_key, "source": self.source_key, "position": self.position_key}
         return MetadataKeys(**{name: (key,) for name, key in own.items() if key is not None})
 
-    def _picked(self, request: _Request, promotion: Promotion | None, rest: bool) -> list[Picked]:
+    def _picked(
+        self, size: int, places: Sequence[int], promotion: Promotion | None, rest: bool
+    ) -> list[Picked]:
         kept: list[int] = []
         traces: list[dict[str, Any]] = []
         if promotion is not None:
@@ -176,9 +179,9 @@ class PromotionStage:
                 inside = set(kept)
                 kept += [place for place in promotion.ranking if place not in inside]
             traces = provenance_of(promotion, kept)
-        order = [request.places[place] for place in kept]
+        order = [places[place] for place in kept]
         if rest:  # what never entered the pool (no text, a second copy) still gets its place, the last
-            order += sorted(set(range(request.size)).difference(order))
+            order += sorted(set(range(size)).difference(order))
             traces += [without_provenance(rank) for rank in range(len(traces) + 1, len(order) + 1)]
         scores = _falling([trace["score"] for trace in traces])
         return [Picked(*values) for values in zip(order, scores, traces, strict=True)]
@@ -228,15 +231,6 @@ def warn_of_small_pool(size: int, k: int, remedy: str) -> None:
             SmallPoolWarning,
             stacklevel=3,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What to ask the promoter, and where in the plug-in's list each candidate comes from."""
-
-    size: int
-    places: list[int]
-    arguments: dict[str, Any]
 
 
 def _falling(scores: Sequence[float]) -> list[float]:

@@ -65,11 +65,13 @@ def candidates_of(
     for n in sorted(set(range(len(units))).difference(blank)):
         candidate = _candidate(units[n], keys, question)
         key = (candidate.id, candidate.text, candidate.title, candidate.source)
-        other = best.get(key)
-        if other is None or _outscores(candidate, other[1]):
+        other = best[key][1].score if key in best else None
+        if key not in best or (candidate.score is not None and (other is None or candidate.score > other)):
             best[key] = (n, candidate)
     pool = sorted(best.values(), key=lambda pair: pair[0])
-    return _with_unique_ids([candidate for _, candidate in pool]), [n for n, _ in pool]
+    names = unique_ids([candidate.id or f"unit-{n + 1}" for n, (_, candidate) in enumerate(pool)])
+    candidates = [replace(candidate, id=name) for (_, candidate), name in zip(pool, names, strict=True)]
+    return candidates, [n for n, _ in pool]
 
 
 def question_vector(value: object) -> Any:
@@ -103,15 +105,6 @@ def _candidate(unit: ForeignUnit, keys: MetadataKeys, question: Any) -> Candidat
         # A vector of another length than the question's is of another space and says nothing here.
         vector=vector if vector is not None and vector.shape == question.shape else None,
     )
-
-
-def _outscores(candidate: Candidate, other: Candidate) -> bool:
-    return candidate.score is not None and (other.score is None or candidate.score > other.score)
-
-
-def _with_unique_ids(candidates: Sequence[Candidate]) -> list[Candidate]:
-    names = unique_ids([candidate.id or f"unit-{n + 1}" for n, candidate in enumerate(candidates)])
-    return [replace(candidate, id=name) for candidate, name in zip(candidates, names, strict=True)]
 
 
 def _warn(units: Sequence[ForeignUnit], blank: Sequence[int]) -> None:
@@ -156,7 +149,8 @@ def provenance_of(promotion: Promotion, places: list[int]) -> list[dict[str, Any
                 "retrieved": place + 1,
                 "state": promotion.state,
                 "path": _steps(paths.get(promotion.pool[place].id)),
-                "why": _why(promotion, place, role),
+                # What is left out gets none: a ranking may hold thousands, and nobody reads their reasons.
+                "why": _ROLES[role] + _reasons(() if role == "rest" else promotion.why(place)),
             }
         )
     return found
@@ -205,7 +199,5 @@ _ROLES: dict[Role, str] = {
 }
 
 
-def _why(promotion: Promotion, place: int, role: Role) -> str:
-    # What was left out gets no reasons: a ranking may hold thousands of units, and nobody reads theirs.
-    reasons = () if role == "rest" else promotion.why(place)
-    return ": ".join([_ROLES[role], *(["; ".join(reasons)] if reasons else [])])
+def _reasons(reasons: Sequence[str]) -> str:
+    return f": {'; '.join(reasons)}" if reasons else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import fields
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from pagerag._extras import need
 from pagerag.errors import InputError
@@ -24,6 +24,10 @@ from rerankers.results import RankedResults, Result  # noqa: E402
 
 __all__ = ["PageRAGRanker"]
 
+Docs: TypeAlias = str | Document | Sequence[str | Document]
+Ids: TypeAlias = Sequence[str | int] | None
+Metadata: TypeAlias = Sequence[Mapping[str, Any] | None] | None
+
 
 class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
     """Rank every document of a pool: the promoted ones first, then the others.
@@ -36,25 +40,13 @@ class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
         self.select = select
         self.stage = PromotionStage(k=k, **settings)
 
-    def rank(
-        self,
-        query: str,
-        docs: str | Document | Sequence[str | Document],
-        doc_ids: Sequence[str | int] | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-    ) -> Any:
+    def rank(self, query: str, docs: Docs, doc_ids: Ids = None, metadata: Metadata = None) -> Any:
         """Return a ``RankedResults``, best first. ``metadata`` may hold None for some documents."""
         documents = _documents(docs, doc_ids, metadata)
         picked = self.stage.select(query, _units(documents), rest=not self.select)
         return _results(query, documents, picked)
 
-    async def rank_async(
-        self,
-        query: str,
-        docs: str | Document | Sequence[str | Document],
-        doc_ids: Sequence[str | int] | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-    ) -> Any:
+    async def rank_async(self, query: str, docs: Docs, doc_ids: Ids = None, metadata: Metadata = None) -> Any:
         """Return what ``rank`` returns, off the event loop."""
         documents = _documents(docs, doc_ids, metadata)
         picked = await self.stage.aselect(query, _units(documents), rest=not self.select)
@@ -75,11 +67,7 @@ class PageRAGRanker(Adjustable, BaseRanker):  # type: ignore[misc]
         return PageRAGCompressor(**{**settings, "k": k})
 
 
-def _documents(
-    docs: str | Document | Sequence[str | Document],
-    doc_ids: Sequence[str | int] | None,
-    metadata: Sequence[Mapping[str, Any] | None] | None,
-) -> list[Document]:
+def _documents(docs: Docs, doc_ids: Ids, metadata: Metadata) -> list[Document]:
     """Return fresh documents, in the given order; ids are places where none are given, as in rerankers."""
     given = [docs] if isinstance(docs, (str, Document)) else list(docs)
     for name, values in (("doc_ids", doc_ids), ("metadata", metadata)):

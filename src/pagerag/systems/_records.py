@@ -226,11 +226,9 @@ def read_json(path: Path) -> Any:
 def layout_of(path: Path) -> tuple[Layout, Any]:
     """Return how the file is laid out, and its first record (the first line's text for a table)."""
     with open_text(path) as file:
-        head = ""
-        while not head.strip():
-            head = file.readline()
-            if not head:
-                raise FormatError("the file is empty", file=path)
+        head = next((line for line in file if line.strip()), None)
+        if head is None:
+            raise FormatError("the file is empty", file=path)
         last = not any(line.strip() for line in file)
     start = head.lstrip()
     if start.startswith("["):
@@ -248,9 +246,7 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
 def json_records(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line, value) of JSON Lines, or of a JSON array, one in memory at a time."""
     with open_text(path) as file:
-        start = file.read(1)
-        while start.isspace():
-            start = file.read(1)
+        start = next((sign for sign in iter(lambda: file.read(1), "") if not sign.isspace()), "")
     return _array(path) if start == "[" else _usable(_lines(path))
 
 
