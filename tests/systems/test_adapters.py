@@ -321,6 +321,12 @@ class TestLightRAG:
         assert backend.pool(QUESTION, 2).relations == ()
         assert len(backend.pool(QUESTION, 20).relations) == 1
 
+    @pytest.mark.parametrize("weight", [float("nan"), float("inf"), "x", None, True])
+    def test_a_weight_that_is_no_number_counts_as_none(self, weight: Any) -> None:
+        answer = lightrag_answer()
+        answer["data"]["relationships"][0]["weight"] = weight
+        assert [fact.confidence for fact in pool_of(QUESTION, answer).relations] == [1.0]
+
     def test_failure_is_an_empty_pool_and_nonsense_an_error(self) -> None:
         assert pool_of(QUESTION, {"status": "failure", "data": {}}) == Pool(QUESTION, (), origin="lightrag")
         with pytest.raises(BackendError, match="aquery_data"):

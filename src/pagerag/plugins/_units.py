@@ -9,21 +9,12 @@ is written to ``metadata["pagerag"]``. Nothing here changes a document.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pagerag.promotion import Promotion
+from pagerag.promotion import Promotion, foreign
 from pagerag.promotion.candidates import as_vector
-from pagerag.promotion.foreign import (
-    MetadataKeys,
-    as_name,
-    as_position,
-    as_score,
-    as_text,
-    look_up,
-    unique_ids,
-)
 from pagerag.promotion.trace import SupportPath
 from pagerag.units import Candidate
 
@@ -50,7 +41,7 @@ class ForeignUnit:
 
 
 def candidates_of(
-    units: Sequence[ForeignUnit], keys: MetadataKeys, question: Any = None
+    units: Sequence[ForeignUnit], keys: foreign.MetadataKeys, question: Any = None
 ) -> tuple[list[Candidate], list[int]]:
     """Return the pool, and for each candidate the place of its unit.
 
@@ -69,7 +60,7 @@ def candidates_of(
         if key not in best or (candidate.score is not None and (other is None or candidate.score > other)):
             best[key] = (n, candidate)
     pool = sorted(best.values(), key=lambda pair: pair[0])
-    names = unique_ids([candidate.id or f"unit-{n + 1}" for n, (_, candidate) in enumerate(pool)])
+    names = foreign.unique_ids([candidate.id or f"unit-{n + 1}" for n, (_, candidate) in enumerate(pool)])
     candidates = [replace(candidate, id=name) for (_, candidate), name in zip(pool, names, strict=True)]
     return candidates, [n for n, _ in pool]
 
@@ -89,10 +80,13 @@ def title_and_text(content: str, separator: str, longest: int = 200) -> tuple[st
     return title, tail
 
 
-def _candidate(unit: ForeignUnit, keys: MetadataKeys, question: Any) -> Candidate:
-    title = as_text(unit.title) or look_up(unit.metadata, keys.title, as_text)
-    source = as_name(unit.source) or look_up(unit.metadata, keys.source, as_name)
-    position = as_position(unit.position)
+def _candidate(unit: ForeignUnit, keys: foreign.MetadataKeys, question: Any) -> Candidate:
+    def known(own: object, names: Sequence[str], read: Callable[[object], Any]) -> Any:
+        found = read(own)
+        return foreign.look_up(unit.metadata, names, read) if found is None else found
+
+    title = known(unit.title, keys.title, foreign.as_text)
+    source = known(unit.source, keys.source, foreign.as_name)
     vector = question_vector(unit.vector) if question is not None else None
     return Candidate(
         id="" if unit.id is None else str(unit.id),
@@ -100,8 +94,8 @@ def _candidate(unit: ForeignUnit, keys: MetadataKeys, question: Any) -> Candidat
         title=title,
         # "source" alone often names a whole collection; with the title it names the document.
         source=f"{source} / {title}" if source and title else source,
-        position=look_up(unit.metadata, keys.position, as_position) if position is None else position,
-        score=as_score(unit.score),
+        position=known(unit.position, keys.position, foreign.as_position),
+        score=foreign.as_score(unit.score),
         # A vector of another length than the question's is of another space and says nothing here.
         vector=vector if vector is not None and vector.shape == question.shape else None,
     )

@@ -29,22 +29,9 @@ from typing import Any
 
 from pagerag.errors import FormatError, InputError
 from pagerag.systems._records import Beside, Cursor, Layout, Record, json_records, layout_of, writing
+from pagerag.systems.formats import _graphs, _passages, _runs
 from pagerag.systems.formats._base import PoolFormat, WrittenPromotion
-from pagerag.systems.formats._graphs import GfmPredictions, GfmRag, GraphRag, HippoRag, Kg2Rag, LightRag
-from pagerag.systems.formats._passages import (
-    FIELDS,
-    Ctxs,
-    EfficientRAG,
-    Hotpot,
-    Ircot,
-    Musique,
-    Native,
-    Recomp,
-    SelfRAG,
-    candidates_in,
-    looks_like_candidates,
-)
-from pagerag.systems.formats._runs import Colbert, CsvRun, Trec
+from pagerag.systems.formats._passages import FIELDS, Native, candidates_in, looks_like_candidates
 from pagerag.units import Candidate, Mode, Pool
 
 __all__ = [
@@ -61,11 +48,12 @@ __all__ = [
     "write_promoted",
 ]
 
-_INORDER: tuple[PoolFormat, ...] = (
-    *(Native(), Ctxs(), GfmRag(), GfmPredictions(), Recomp(), SelfRAG(), EfficientRAG(), LightRag()),
-    *(HippoRag(), GraphRag(), Kg2Rag(), Colbert(), Trec(), CsvRun(), Hotpot(), Musique(), Ircot()),
+_KINDS: tuple[type[PoolFormat], ...] = (
+    *(Native, _passages.Ctxs, _graphs.GfmRag, _graphs.GfmPredictions, _passages.Recomp, _passages.SelfRAG),
+    *(_passages.EfficientRAG, _graphs.LightRag, _graphs.HippoRag, _graphs.GraphRag, _graphs.Kg2Rag),
+    *(_runs.Colbert, _runs.Trec, _runs.CsvRun, _passages.Hotpot, _passages.Musique, _passages.Ircot),
 )
-FORMATS: Mapping[str, PoolFormat] = MappingProxyType({one.name: one for one in _INORDER})
+FORMATS: Mapping[str, PoolFormat] = MappingProxyType({kind.name: kind() for kind in _KINDS})
 """By name, in the order in which they are tried on a file."""
 
 
