@@ -10,8 +10,7 @@ import pytest
 
 from pagerag._files import sha256_file
 from pagerag.errors import MissingExtraError, WeightsError
-from pagerag.models.files import Model, package_folder, reader_folder
-from pagerag.models.released import RELEASED, RELEASED_READER
+from pagerag.models.files import RELEASED, RELEASED_READER, Model, package_folder, reader_folder
 
 package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
 pytest.importorskip("onnxruntime")
@@ -66,13 +65,13 @@ def test_a_changed_file_is_refused(copy) -> None:
 
 def test_the_released_digests_are_those_of_the_files() -> None:
     found = {name: sha256_file(package.FOLDER / name) for name in RELEASED}
-    assert found == dict(RELEASED), f"put these into src/pagerag/models/released.py: {found}"
+    assert found == dict(RELEASED), f"put these into src/pagerag/models/files.py: {found}"
 
 
 @larger
 def test_the_larger_readers_digests_are_those_of_its_files() -> None:
     found = {name: sha256_file(reader_folder() / name) for name in RELEASED_READER}
-    assert found == dict(RELEASED_READER), f"put these into src/pagerag/models/released.py: {found}"
+    assert found == dict(RELEASED_READER), f"put these into src/pagerag/models/files.py: {found}"
 
 
 def test_a_larger_reader_that_is_not_the_released_one_is_refused(copy, monkeypatch) -> None:

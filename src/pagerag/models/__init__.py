@@ -5,8 +5,6 @@ onnxruntime and tokenizers run them; neither is imported before a model is opene
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pagerag.errors import InputError, MissingExtraError
 from pagerag.models.files import Model
 from pagerag.models.support import PoolSupport
@@ -19,14 +17,8 @@ LARGER = {"auto": False, "default": True, "small": False}
 """Whether the larger network takes part, by the name of our support encoder."""
 
 
-def support_encoder(
-    *, folder: str | Path | None = None, threads: int | None = None, larger: bool = True
-) -> PoolSupport:
-    """Open the shipped support encoder, or one whose files lie in ``folder``.
-
-    ``larger`` says whether the network of ``pagerag-reader``, where it is installed, judges beside it.
-    """
-    return PoolSupport(folder=folder, threads=threads, larger=larger)
+support_encoder = PoolSupport
+"""Open the shipped support encoder, or one whose files lie in ``folder``."""
 
 
 def support_named(choice: SupportChoice) -> SupportEncoder | None:

@@ -2,7 +2,7 @@
 
 ``pagerag_models`` has the support encoder and a small reader, ``pagerag_reader`` a larger one. A model is two
 files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``. The files of the
-installed packages must also be those of ``released.py``. Nothing is unpickled and nothing is fetched.
+installed packages must also be the released ones. Nothing is unpickled and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -25,25 +25,37 @@ from pagerag._extras import need
 from pagerag._files import sha256_file
 from pagerag.errors import WeightsError
 from pagerag.models.packing import LIMIT, Frame, block_count
-from pagerag.models.released import RELEASED, RELEASED_READER
 
-__all__ = ["Model", "Tokens", "open_model", "package_folder", "reader_folder"]
+__all__ = ["RELEASED", "RELEASED_READER", "Model", "Tokens", "open_model", "package_folder", "reader_folder"]
+
+# The manifest that lies beside the files shows damage; somebody who can write there can change both. These
+# digests come with pagerag itself. Releasing other weights means changing them here; the test
+# tests/models/test_files.py::test_the_released_digests_are_those_of_the_files prints the new ones.
+RELEASED: Mapping[str, str] = {
+    "manifest.json": "b1d0102d2715c8aaaed9161188f86430298d14bd119bc69909808494a41b72d2",
+    "reader.onnx": "9c87c23f730fa955dea5fa5840b7cec37d1d1381f7d214d1b5379653974e9cb4",
+    "support.onnx": "771a4aec76e1d54f5db50e051739e305f5574f3db9e73959375c54eb1d4abee1",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+RELEASED_READER: Mapping[str, str] = {
+    "manifest.json": "8085f84dfb6374491092a6fd97d5ce80872933237ef65d5db8ac97b403edc954",
+    "reader.onnx": "2acc0a7c17c4673f214bb88854324113256ed1636e9e19c38147e100e45538b8",
+    "tokenizer.json": RELEASED["tokenizer.json"],
+}
 
 _PURPOSE = "the extractive reader and the support encoder"
 
 
 def package_folder() -> Path:
     """Return where the installed package keeps its files."""
-    package = need("pagerag_models", "pagerag-models", "models", _PURPOSE)
-    return Path(package.FOLDER)
+    return Path(need("pagerag_models", "pagerag-models", "models", _PURPOSE).FOLDER)
 
 
 def reader_folder() -> Path | None:
     """Return where the larger reader's files are, or None where it is not installed."""
     if find_spec("pagerag_reader") is None:
         return None
-    package = need("pagerag_reader", "pagerag-reader", "reader", "the larger extractive reader")
-    return Path(package.FOLDER)
+    return Path(need("pagerag_reader", "pagerag-reader", "reader", "the larger extractive reader").FOLDER)
 
 
 def _package(folder: Path) -> tuple[str, Mapping[str, str] | None]:
@@ -56,17 +68,16 @@ def _package(folder: Path) -> tuple[str, Mapping[str, str] | None]:
 @cache
 def _checked(folder: Path, name: str) -> Path:
     """Return the file, once its hash is the manifest's and the release's. Read once per process."""
-    manifest = _manifest(folder)
-    path = folder / name
-    if name not in manifest["files"] or not path.is_file():
-        raise WeightsError(f"{path} is missing or not in the manifest; install {_package(folder)[0]} again")
+    listed, path, package = _manifest(folder)["files"].get(name), folder / name, _package(folder)[0]
+    if listed is None or not path.is_file():
+        raise WeightsError(f"{path} is missing or not in the manifest; install {package} again")
     found = sha256_file(path)
-    if found != manifest["files"][name]["sha256"]:
+    if found != listed["sha256"]:
         raise WeightsError(
-            f"{path} has sha256 {found}, the manifest says {manifest['files'][name]['sha256']}; "
-            f"the file was changed or cut short: install {_package(folder)[0]} again"
+            f"{path} has sha256 {found}, the manifest says {listed['sha256']}; "
+            f"the file was changed or cut short: install {package} again"
         )
-    _check_released(folder, name, found)
+    _check_released(path, found)
     return path
 
 
@@ -78,16 +89,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(content)
     except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"{path} cannot be read ({error}); install {_package(folder)[0]} again") from error
-    _check_released(folder, path.name, hashlib.sha256(content).hexdigest())
+    _check_released(path, hashlib.sha256(content).hexdigest())
     return manifest
 
 
-def _check_released(folder: Path, name: str, found: str) -> None:
+def _check_released(path: Path, found: str) -> None:
     """Refuse a file of an installed package that is not the released one; leave other folders alone."""
-    package, released = _package(folder)
-    if released is not None and found != released.get(name):
+    package, released = _package(path.parent)
+    if released is not None and found != released.get(path.name):
         raise WeightsError(
-            f"{folder / name} has sha256 {found}, which this version of pagerag does not know; install the "
+            f"{path} has sha256 {found}, which this version of pagerag does not know; install the "
             f"{package} that belongs to it, or name a folder with models of your own (folder=...)"
         )
 
@@ -117,6 +128,7 @@ class Model:
         self._given = (name, folder, threads)
         runtime = need("onnxruntime", "onnxruntime", "models", _PURPOSE)
         place = folder if folder is not None else package_folder()
+        manifest = _manifest(place)
         options = runtime.SessionOptions()
         options.log_severity_level = 3
         # A thread that waits for its next part looks out for 0.2 ms before it sleeps: 5 % less time than when
@@ -127,9 +139,9 @@ class Model:
         options.enable_mem_pattern = False
         if threads is not None:
             options.intra_op_num_threads = threads
-        self.facts: dict[str, Any] = _manifest(place)["models"][name]
+        self.facts: dict[str, Any] = manifest["models"][name]
         self.frame = Frame(int(self.facts.get("limit", LIMIT)), int(self.facts.get("block", 0)))
-        self.digest: str = _manifest(place)["files"][f"{name}.onnx"]["sha256"]
+        self.digest: str = manifest["files"][f"{name}.onnx"]["sha256"]
         self.tokens = Tokens(_checked(place, "tokenizer.json"))
         self._session = runtime.InferenceSession(
             str(_checked(place, f"{name}.onnx")),
@@ -171,7 +183,6 @@ def open_model(name: str, folder: Path | None = None, threads: int | None = None
     """Return a network, the same for all that read with it in this process: readers and support encoder."""
     with _OPEN.lock:
         key = (name, (folder or package_folder()).resolve(), threads)
-        found = _OPEN.models.get(key)
-        if found is None:
+        if (found := _OPEN.models.get(key)) is None:
             found = _OPEN.models[key] = Model(name, folder=folder, threads=threads)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,11 @@ class PoolSupport:
         self._reading = Reading(**self._model.facts.get("reading", {}))
         self._larger_folder = reader_folder() if larger and not folder else None
         self._threads = threads
-        self._larger_model: Model | None = None
+
+    @cached_property
+    def _larger_model(self) -> Model:
+        """The larger network; it is opened when a pool first needs it, and shared with the reader."""
+        return open_model("reader", self._larger_folder, self._threads)
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """Return an array of shape (units, 3), values in [0, 1], rows in the order of ``units``."""
@@ -75,16 +80,10 @@ class PoolSupport:
         if self._larger_folder is not None:
             passes = windows(asked, pieces)  # all our networks have one tokenizer, the readers one frame
             if len(passes) <= _MOST_PASSES:
-                heard.append(_judged(self._opened(self._larger_folder), asked, pieces, passes))
+                heard.append(_judged(self._larger_model, asked, pieces, passes))
         result = np.empty((len(units), len(self.signals)), dtype=np.float32)
         result[owners] = sigmoid(np.mean(heard, axis=0))
         return result
-
-    def _opened(self, folder: Path) -> Model:
-        """Return the larger network; it is opened when a pool first needs it, and shared with the reader."""
-        if self._larger_model is None:
-            self._larger_model = open_model("reader", folder, self._threads)
-        return self._larger_model
 
 
 def _judged(
