@@ -12,20 +12,19 @@ import numpy as np
 
 from pagerag.errors import InputError, WeightsError
 from pagerag.models.decode import sigmoid
+from pagerag.models.excerpts import QUESTION_CAP
 from pagerag.models.files import open_model, package_folder, reader_folder
 from pagerag.protocols import ContextPreference
-from pagerag.read.amounts import Amount, contest, decide, told_amount, units_about
+from pagerag.read.amounts import contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
 from pagerag.read.compose import SIGNS, Composed, ranked_spans
 from pagerag.read.dates import compare
-from pagerag.read.windows import AskedContext, AskedPart, TokenContext, cite
+from pagerag.read.windows import AskedContext, AskedPart, TokenContext
 from pagerag.text.sub_questions import sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["ExtractiveReader", "extractive_reader"]
 
-QUESTION_CAP = 80
-"""Tokens of a question that are read."""
 LONGEST_UNIT, LONGEST_CONTEXT = 60_000, 200_000
 """Characters that are read of one unit and of all; a passage has some 1,000."""
 COMPARED = 0.95
@@ -180,28 +179,27 @@ class ExtractiveReader(AtOnceReader):
         """Return the answer to a question that compares dates or amounts, and how many tokens were read."""
         dated = compare(question, context)
         if dated is not None and self.least_confidence <= COMPARED:
-            cited = tuple(dict.fromkeys(cite(context, unit, None) for unit in dated.units))
+            cited = tuple(Citation(unit + 1, context[unit].id) for unit in dated.units)
             return Answer(dated.option, cited, COMPARED, reader=self.name, raw=dated.option), 0
         asked = contest(question) if self.least_confidence <= WEIGHED else None
         if asked is None:
             return None, 0
-        found: list[tuple[Amount, Citation]] = []
+        found = []
         tokens, read = 0, TokenContext.of(context, self._models[0].tokens)
         for places, each in zip(units_about(asked.options, context), asked.asked, strict=True):
             part = self._part(each, read.only(places))
             self._heard(AskedContext([part]))
             tokens += part.tokens
             spans = (span for _, span in ranked_spans(part.windows()) if span.p >= LEAST_AMOUNT)
-            told = ((told_amount(span.text, each), span) for span in spans)
-            amount, span = next(((a, s) for a, s in told if a is not None), (None, None))
-            if amount is None or span is None:
+            told = ((told_amount(span.text, each), span.citation) for span in spans)
+            amount, citation = next((one for one in told if one[0] is not None), (None, None))
+            if amount is None or citation is None:
                 return None, tokens
-            found.append((amount, span.citation))
+            found.append((amount, citation))
         winner = decide([amount for amount, _ in found], asked)
         if winner is None:
             return None, tokens
-        found = [found[winner], *(one for place, one in enumerate(found) if place != winner)]
-        cited = tuple(dict.fromkeys(citation for _, citation in found))
+        cited = tuple(dict.fromkeys((found[winner][1], *(citation for _, citation in found))))
         text = asked.options[winner]
         return Answer(text, cited, WEIGHED, reader=self.name, raw=text), tokens
 
@@ -250,19 +248,5 @@ class ExtractiveReader(AtOnceReader):
         return float(sigmoid(np.array(total)))
 
 
-def extractive_reader(
-    *,
-    folder: str | Path | None = None,
-    beside: str | Path | None = None,
-    threads: int | None = None,
-    none_threshold: float | None = None,
-    least_confidence: float | None = None,
-) -> ExtractiveReader:
-    """Open the shipped reader, or one whose files lie in ``folder`` (and a second, ``beside`` it)."""
-    return ExtractiveReader(
-        folder=folder,
-        beside=beside,
-        threads=threads,
-        none_threshold=none_threshold,
-        least_confidence=least_confidence,
-    )
+extractive_reader = ExtractiveReader
+"""Open the shipped reader, or one whose files lie in ``folder`` (and a second, ``beside`` it)."""
