@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
+from pagerag._extras import need
 from pagerag.errors import InputError, MissingExtraError, SettingsError
 from pagerag.protocols import Reader, load, names
 from pagerag.read.base import AtOnceReader
 from pagerag.settings import Settings
 
 __all__ = ["AtOnceReader", "best_local", "reader", "readers"]
+
+_OURS = frozenset(["auto", "chat", "evidence", "extractive", "extractive-small", "gguf", "smollm2"])
 
 
 def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
@@ -22,11 +22,8 @@ def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
     best local one that is installed. Other names are looked up among installed entry points, which are
     called without arguments. To set more than settings can, make the reader by its own class.
     """
-    settings = settings or Settings()
-    if name == "auto":
-        return best_local(settings)
-    if name in _MADE:
-        return _MADE[name](settings)
+    if name in _OURS:
+        return _made(name, settings or Settings())
     if name in names("reader"):
         made: Reader = load("reader", name)()
         return made
@@ -35,83 +32,47 @@ def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
 
 def readers() -> list[str]:
     """Return every name that ``reader`` knows."""
-    return sorted({*_MADE, *names("reader"), "auto"})
+    return sorted({*_OURS, *names("reader")})
 
 
 def best_local(settings: Settings | None = None) -> Reader:
     """Return the best installed reader that needs no endpoint: extractive, else SmolLM2, else evidence."""
     for name in ("extractive", "smollm2"):
         try:
-            return _MADE[name](settings or Settings())
+            return _made(name, settings or Settings())
         except MissingExtraError:
             continue
-    return _evidence(settings or Settings())
+    return _made("evidence", settings or Settings())
 
 
-def _evidence(settings: Settings) -> Reader:  # noqa: ARG001
-    from pagerag.read.evidence import EvidenceReader
+def _made(name: str, settings: Settings) -> Reader:
+    """Return one of our readers; what it needs is imported here."""
+    match name:
+        case "auto":
+            return best_local(settings)
+        case "evidence":
+            from pagerag.read.evidence import EvidenceReader
 
-    return EvidenceReader()
+            return EvidenceReader()
+        case "extractive" | "extractive-small":
+            from pagerag.models.files import package_folder
+            from pagerag.read.extractive import ExtractiveReader
 
+            folder = package_folder() if name == "extractive-small" else None
+            least = settings.read.least_confidence
+            return ExtractiveReader(folder=folder, least_confidence=None if least < 0 else least)
+        case "chat":
+            from pagerag.read.chat import ChatReader
 
-def _chat(settings: Settings) -> Reader:
-    from pagerag._extras import need
-    from pagerag.read.chat import ChatReader
-
-    need("httpx", "httpx", "chat", "the chat reader")
-    return ChatReader(settings.chat)
-
-
-def _gguf(settings: Settings) -> Reader:
-    from pagerag._extras import need
-    from pagerag.read.gguf import GgufReader
+            need("httpx", "httpx", "chat", "the chat reader")
+            return ChatReader(settings.chat)
+    from pagerag.read.gguf import GgufReader, SmolLM2Reader
 
     need("xllamacpp", "xllamacpp", "gguf", "local gguf models")
     local = settings.gguf
+    options = {name: getattr(local, name) for name in ("context", "max_tokens", "threads", "small")}
+    if name == "smollm2":
+        return SmolLM2Reader(**options)
     if not local.path:
         raise SettingsError("the gguf reader needs a model file: set gguf.path, or use the reader smollm2")
-    return GgufReader(
-        local.path,
-        context=local.context,
-        max_tokens=local.max_tokens,
-        threads=local.threads,
-        small=local.small,
-    )
-
-
-def _smollm2(settings: Settings) -> Reader:
-    from pagerag._extras import need
-    from pagerag.read.gguf import SmolLM2Reader
-
-    need("xllamacpp", "xllamacpp", "gguf", "local gguf models")
-    local = settings.gguf
-    return SmolLM2Reader(
-        context=local.context, max_tokens=local.max_tokens, threads=local.threads, small=local.small
-    )
-
-
-def _extractive(settings: Settings) -> Reader:
-    return _spans(None, settings)
-
-
-def _extractive_small(settings: Settings) -> Reader:
-    from pagerag.models.files import package_folder
-
-    return _spans(package_folder(), settings)
-
-
-def _spans(folder: Path | None, settings: Settings) -> Reader:
-    from pagerag.read.extractive import extractive_reader
-
-    least = settings.read.least_confidence
-    return extractive_reader(folder=folder, least_confidence=None if least < 0 else least)
-
-
-_MADE: dict[str, Callable[[Settings], Reader]] = {
-    "evidence": _evidence,
-    "extractive": _extractive,
-    "extractive-small": _extractive_small,
-    "smollm2": _smollm2,
-    "gguf": _gguf,
-    "chat": _chat,
-}
+    return GgufReader(local.path, **options)

@@ -6,9 +6,11 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from pagerag._secrets import Secret
@@ -70,9 +72,6 @@ class ChatReader:
             response_cache = ResponseCache(self.settings.cache)
         self.cache = response_cache
         self.small = small
-        self._start()
-
-    def _start(self) -> None:
         self._endpoint = Endpoint.of(self.settings, self.retry)
         self._lock = threading.Lock()
         self._totals: dict[str, float] = {}
@@ -103,15 +102,10 @@ class ChatReader:
         the second reply differs from it, only the final Answer tells.
         """
         pieces: queue.Queue[str | None] = queue.Queue()
-        future = self._endpoint.submit(self._read(question, tuple(context), state, pieces.put))
-        future.add_done_callback(lambda _: pieces.put(None))
-        try:
+        with self._streaming(question, context, state, pieces.put) as future:
             while (piece := pieces.get()) is not None:
                 yield piece
-            with _reader_errors():
-                yield future.result()
-        finally:
-            future.cancel()
+            yield future.result()
 
     async def astream(
         self, question: str, context: Sequence[Candidate], *, state: State = "enough"
@@ -123,14 +117,22 @@ class ChatReader:
         def emit(piece: str | None) -> None:
             here.call_soon_threadsafe(pieces.put_nowait, piece)
 
+        with self._streaming(question, context, state, emit) as future:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            answer: Answer = await asyncio.wrap_future(future)
+            yield answer
+
+    @contextmanager
+    def _streaming(
+        self, question: str, context: Sequence[Candidate], state: State, emit: Callable[[str | None], None]
+    ) -> Iterator[Future[Answer]]:
+        """Lend the answer on its way: ``emit`` hears its pieces, then None; leaving the block gives it up."""
         future = self._endpoint.submit(self._read(question, tuple(context), state, emit))
         future.add_done_callback(lambda _: emit(None))
         try:
-            while (piece := await pieces.get()) is not None:
-                yield piece
             with _reader_errors():
-                answer: Answer = await asyncio.wrap_future(future)
-            yield answer
+                yield future
         finally:
             future.cancel()
 
@@ -151,12 +153,9 @@ class ChatReader:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self.settings, "retry": self.retry, "cache": self.cache, "small": self.small}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start()
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = partial(type(self), retry=self.retry, response_cache=self.cache, small=self.small)
+        return made, (self.settings,)
 
     async def _read(
         self, question: str, context: tuple[Candidate, ...], state: State, emit: Emit | None
@@ -168,26 +167,19 @@ class ChatReader:
         # Prompts and replies are worked on in threads: one large document must not hold up the questions
         # of others, which share this loop.
         async with self._endpoint.within_deadline() as attempts:
-            body = await asyncio.to_thread(self._body, question, context, state)
+            asked = await asyncio.to_thread(prompt, question, context, state=state, small=self.small)
+            body = chat_request(self.settings, asked.messages)
             completion = await self._completion(body, emit, attempts)
-            answer = await asyncio.to_thread(self._answer, completion, context, state, started)
+            answer = await asyncio.to_thread(
+                answer_from,
+                completion.content,
+                context,
+                reader=f"{self.name}:{self.settings.model}",
+                state=state,
+                usage=self._usage(completion, time.monotonic() - started),
+            )
         self._add(answer.usage)
         return answer
-
-    def _body(self, question: str, context: tuple[Candidate, ...], state: State) -> dict[str, Any]:
-        messages = prompt(question, context, state=state, small=self.small).messages
-        return chat_request(self.settings, messages)
-
-    def _answer(
-        self, completion: Completion, context: tuple[Candidate, ...], state: State, started: float
-    ) -> Answer:
-        return answer_from(
-            completion.content,
-            context,
-            reader=f"{self.name}:{self.settings.model}",
-            state=state,
-            usage=self._usage(completion, time.monotonic() - started),
-        )
 
     async def _completion(self, body: Mapping[str, Any], emit: Emit | None, attempts: Attempts) -> Completion:
         """Return the reply to ``body`` from the cache or the endpoint."""

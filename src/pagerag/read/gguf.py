@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from pagerag._extras import need
 from pagerag.errors import MissingExtraError, ReaderError
 from pagerag.protocols import ContextPreference
+from pagerag.read.base import AtOnceReader
 from pagerag.read.citations import answer_from, locate
 from pagerag.read.evidence import condensed
 from pagerag.read.prompts import prompt
@@ -24,7 +24,7 @@ from pagerag.units import Answer, Candidate, State
 __all__ = ["GgufReader", "SmolLM2Reader", "smollm2_path"]
 
 
-class GgufReader:
+class GgufReader(AtOnceReader):
     """Read with a gguf file on this machine. Greedy, so the same context gives the same answer.
 
     The model is loaded at the first question and serves one question at a time; more threads wait.
@@ -49,9 +49,6 @@ class GgufReader:
         self.path = Path(path).expanduser()
         self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
         _check_gguf(self.path)
-        self._start()
-
-    def _start(self) -> None:
         self._lock = threading.Lock()
         self._server: Any = None
 
@@ -81,10 +78,6 @@ class GgufReader:
         with self._lock:
             return _checked(self._load().handle_chat_completions(dict(request)))
 
-    async def aread(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
-        """Run ``read`` in a thread, so that the caller's event loop goes on."""
-        return await asyncio.to_thread(self.read, question, tuple(context), state=state)
-
     def stream(
         self, question: str, context: Sequence[Candidate], *, state: State = "enough"
     ) -> Iterator[str | Answer]:
@@ -94,20 +87,39 @@ class GgufReader:
             yield self.read(question, context, state=state)
             return
         request = {**self._request(question, context, state), "stream": True}
-        pieces: queue.Queue[Any] = queue.Queue()
+        pieces: queue.Queue[str | Exception | None] = queue.Queue()
         stopped = threading.Event()
-        worker = threading.Thread(target=self._generate, args=(request, pieces, stopped), daemon=True)
-        worker.start()
+
+        def take(chunk: Any) -> bool:
+            # Called by native code: an error must travel by the queue, not through C++.
+            try:
+                delta = (_checked(chunk)["choices"] or [{}])[0].get("delta", {})
+                if delta.get("content"):
+                    pieces.put(delta["content"])
+            except Exception as problem:  # noqa: BLE001 - raised in the reading thread
+                pieces.put(problem)
+                return True
+            return stopped.is_set()  # true stops the generation
+
+        def generate() -> None:
+            try:
+                with self._lock:
+                    self._load().handle_chat_completions(request, take)
+            except Exception as problem:  # noqa: BLE001 - carried to the reading thread and raised there
+                pieces.put(problem)
+            pieces.put(None)
+
+        threading.Thread(target=generate, daemon=True).start()
         text = ""
         try:
             while (piece := pieces.get()) is not None:
-                if isinstance(piece, BaseException):
+                if isinstance(piece, Exception):
                     raise piece
                 text += piece
                 yield piece
         finally:
             stopped.set()
-        yield self._answer(text, None, context, state, started)
+        yield self._answer(text, {}, context, state, started)
 
     def close(self) -> None:
         """Unload the model; the next question loads it again."""
@@ -115,26 +127,10 @@ class GgufReader:
             self._server = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("path", "context", "max_tokens", "threads", "small")}
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_server")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start()
-
-    def _generate(self, request: dict[str, Any], pieces: queue.Queue[Any], stopped: threading.Event) -> None:
-        def take(chunk: Any) -> bool:
-            body = _checked(chunk)
-            delta = (body.get("choices") or [{}])[0].get("delta", {})
-            if delta.get("content"):
-                pieces.put(delta["content"])
-            return stopped.is_set()  # true stops the generation
-
-        try:
-            with self._lock:
-                self._load().handle_chat_completions(request, _guard(take, pieces))
-        except Exception as problem:  # noqa: BLE001 - carried to the reading thread and raised there
-            pieces.put(problem)
-        pieces.put(None)
+        vars(self).update(state, _lock=threading.Lock(), _server=None)
 
     def _request(self, question: str, context: Sequence[Candidate], state: State) -> dict[str, Any]:
         shown = condensed(question, context) if self.small else context
@@ -152,19 +148,14 @@ class GgufReader:
         self, text: str, usage: Any, context: Sequence[Candidate], state: State, started: float
     ) -> Answer:
         counts = usage if isinstance(usage, Mapping) else {}
-        reply = _short(text, context) if self.small else text
+        told = {name: counts.get(name) for name in ("prompt_tokens", "completion_tokens")}
         return answer_from(
-            reply,
+            _short(text, context) if self.small else text,
             context,
             reader=self._label(),
             state=state,
             strict=self.small,
-            usage={
-                "prompt_tokens": counts.get("prompt_tokens"),
-                "completion_tokens": counts.get("completion_tokens"),
-                "cost": 0.0,
-                "seconds": time.monotonic() - started,
-            },
+            usage={**told, "cost": 0.0, "seconds": time.monotonic() - started},
         )
 
     def _label(self) -> str:
@@ -180,7 +171,10 @@ class GgufReader:
             # The library opens a port whether one wants it or not: loopback, and a key nobody knows.
             params.hostnames, params.port = ["127.0.0.1"], 0
             params.api_keys = [secrets.token_urlsafe(24)]
-            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads or _free_cores()
+            # Of cores that nobody uses: a thread that waits for a busy core slows all others down.
+            busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+            threads = self.threads or max(1, (os.cpu_count() or 1) - round(busy))
+            params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
             try:
                 self._server = xllamacpp.Server(params)
             except RuntimeError as problem:
@@ -214,13 +208,6 @@ def smollm2_path() -> Path:
     return files[0]
 
 
-def _free_cores() -> int:
-    """Return the cores that nobody uses: a thread that waits for a busy core slows all others down."""
-    cores = os.cpu_count() or 1
-    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return max(1, cores - round(busy))
-
-
 def _short(text: str, context: Sequence[Candidate]) -> str:
     """Return the first line; of "answer: chatter" only the answer, when the context holds that alone."""
     line = text.strip().split("\n")[0]
@@ -249,16 +236,3 @@ def _checked(reply: Any) -> dict[str, Any]:
     if "choices" not in body:
         raise ReaderError(f"the local model gave no reply: {str(reply)[:160]}")
     return body
-
-
-def _guard(take: Callable[[Any], bool], pieces: queue.Queue[Any]) -> Callable[[Any], bool]:
-    """Return a callback for native code: an error must travel by the queue, not through C++."""
-
-    def call(chunk: Any) -> bool:
-        try:
-            return take(chunk)
-        except ReaderError as problem:
-            pieces.put(problem)
-            return True
-
-    return call
