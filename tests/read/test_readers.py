@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pagerag.endpoint.retry import RetryPolicy, retry_after
+from pagerag.endpoint.client import RetryPolicy, retry_after
 from pagerag.errors import InputError, SettingsError
 from pagerag.read import best_local, reader
 from pagerag.read.evidence import EvidenceReader

@@ -5,8 +5,7 @@ chat wire; ``ResponseCache`` keeps replies on disk.
 """
 
 from pagerag.endpoint.cache import ResponseCache, cache_key
-from pagerag.endpoint.client import Endpoint
+from pagerag.endpoint.client import Endpoint, RetryPolicy
 from pagerag.endpoint.completions import Completion
-from pagerag.endpoint.retry import RetryPolicy
 
 __all__ = ["Completion", "Endpoint", "ResponseCache", "RetryPolicy", "cache_key"]

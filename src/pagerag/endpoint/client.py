@@ -14,17 +14,18 @@ import math
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pagerag._extras import need
 from pagerag._secrets import Secret, redact, shown_url, url_secrets
 from pagerag.endpoint.loop import LoopThread
-from pagerag.endpoint.replies import LARGEST_REPLY, HttpReply, decode_json, excerpt
-from pagerag.endpoint.retry import RETRIED_STATUS, RetryPolicy, TransientError, retry_after
+from pagerag.endpoint.replies import LARGEST_REPLY, HttpReply, TransientError, decode_json, excerpt
 from pagerag.errors import EndpointError, EndpointTimeoutError, SettingsError
 from pagerag.settings import ChatSettings
 
@@ -32,6 +33,57 @@ T = TypeVar("T")
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _NO_KEY = Secret()
+RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""HTTP states that may pass by themselves. Everything else of 400 and above will not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Try at most ``attempts`` times; waits double from ``first_wait`` to ``longest_wait``, with full jitter.
+
+    Jitter spreads the clients of an endpoint that just came back. A server's own Retry-After is a lower
+    bound that jitter never undercuts.
+    """
+
+    attempts: int = 6
+    first_wait: float = 0.5
+    longest_wait: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.first_wait < 0 or self.longest_wait < self.first_wait:
+            raise SettingsError(
+                f"impossible retry policy {self}: attempts must be at least 1 and "
+                "0 <= first_wait <= longest_wait"
+            )
+
+    def wait(self, attempt: int, asked: float | None, chance: random.Random) -> float:
+        """Return the seconds to wait after the failed try number ``attempt`` (from 1).
+
+        ``asked`` is what the server asked for, ``chance`` makes the jitter.
+        """
+        ceiling = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1))
+        jitter = chance.uniform(0, ceiling)
+        return jitter if asked is None else asked + min(jitter, 0.25 * self.first_wait)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Return the seconds that Retry-After (seconds or a date) asks to wait; None if unreadable."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        pass
+    else:
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 @dataclass(slots=True)
@@ -43,7 +95,11 @@ class Attempts:
     problems: list[str] = field(default_factory=list)
 
 
-class Endpoint:
+Take = Callable[[HttpReply], Awaitable[T]]
+"""What makes something of a reply; it raises TransientError for what may pass."""
+
+
+class Endpoint(LoopThread):
     """An OpenAI-compatible server at ``url`` (up to and including ``/v1``). Thread-safe, also after a fork.
 
     ``deadline`` bounds one question in seconds, everything included. ``what`` names the endpoint in messages,
@@ -86,7 +142,7 @@ class Endpoint:
             422: "the endpoint does not take this request",
             **(remarks or {}),
         }
-        self._threads = LoopThread()
+        super().__init__()
         self._chance = random.Random()
         self._client: Any = None
         self._gate: asyncio.Semaphore | None = None
@@ -95,24 +151,19 @@ class Endpoint:
     @classmethod
     def of(cls, settings: ChatSettings, retry: RetryPolicy | None = None) -> Endpoint:
         """Return the endpoint that the chat settings describe."""
+        shown = shown_url(settings.base_url)
+        same = "auth_header connect_timeout read_timeout write_timeout deadline concurrency".split()
         return cls(
             settings.base_url,
             key=settings.key(),
-            auth_header=settings.auth_header,
-            connect_timeout=settings.connect_timeout,
-            read_timeout=settings.read_timeout,
-            write_timeout=settings.write_timeout,
-            deadline=settings.deadline,
-            concurrency=settings.concurrency,
+            **{name: getattr(settings, name) for name in same},
             retry=retry or RetryPolicy(attempts=settings.attempts),
             what="the chat endpoint",
             setting="chat.base_url",
             key_hint="set PAGERAG_CHAT_API_KEY",
             deadline_hint="raise chat.deadline if the model is merely slow",
             remarks={
-                404: (
-                    f"check chat.base_url ({shown_url(settings.base_url)}) and chat.model ({settings.model})"
-                ),
+                404: f"check chat.base_url ({shown}) and chat.model ({settings.model})",
                 413: "the context is too long: lower promote.k or promote.max_tokens",
                 422: "the endpoint does not take this request: check chat.token_field and chat.extra",
             },
@@ -137,17 +188,9 @@ class Endpoint:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for ``work``, a coroutine that uses this endpoint."""
         try:
-            return self._threads.run(work)
+            return super().run(work)
         except CancelledError:
             raise EndpointError(f"{self.place} was closed while a request was under way") from None
-
-    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for ``work`` from another event loop."""
-        return await self._threads.arun(work)
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start ``work``."""
-        return self._threads.submit(work)
 
     @asynccontextmanager
     async def within_deadline(self) -> AsyncIterator[Attempts]:
@@ -164,16 +207,10 @@ class Endpoint:
                 f"({attempts.count} tries{last}); {self._deadline_hint}"
             ) from problem
 
-    async def post(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        take: Callable[[HttpReply], Awaitable[T]],
-        attempts: Attempts,
-    ) -> T:
+    async def post(self, path: str, body: Mapping[str, Any], take: Take[T], attempts: Attempts) -> T:
         """Post ``body`` until ``take`` has made something of a reply with status 200, or tries are used up.
 
-        ``take`` raises TransientError for what may pass. Call it inside ``within_deadline``.
+        Call it inside ``within_deadline``.
         """
         url, headers = self._address(path), self._headers()
         content = (await asyncio.to_thread(json.dumps, body)).encode()
@@ -181,7 +218,8 @@ class Endpoint:
             for attempt in range(1, self.retry.attempts + 1):
                 attempts.count = attempt
                 try:
-                    return await self._once(client, url, headers, content, take)
+                    sent = client.stream("POST", url, content=content, headers=headers)
+                    return await self._once(sent, take)
                 except TransientError as problem:
                     said = redact(str(problem), self.secrets)
                     attempts.problems.append(said)
@@ -199,8 +237,8 @@ class Endpoint:
         """Close the connections; the next request opens them again."""
         if self._client is not None:
             client, self._client = self._client, None
-            self._threads.run(client.aclose())
-        self._threads.close()
+            super().run(client.aclose())
+        super().close()
 
     def __enter__(self) -> Endpoint:
         return self
@@ -216,17 +254,10 @@ class Endpoint:
         async with self.within_deadline() as attempts:
             return await self.post(path, body, take, attempts)
 
-    async def _once(
-        self,
-        client: Any,
-        url: str,
-        headers: Mapping[str, str],
-        content: bytes,
-        take: Callable[[HttpReply], Awaitable[T]],
-    ) -> T:
+    async def _once(self, sent: Any, take: Take[T]) -> T:
         httpx = need("httpx", "httpx", "chat", "model endpoints")
         try:
-            async with client.stream("POST", url, content=content, headers=headers) as response:
+            async with sent as response:
                 reply = HttpReply(response)
                 if reply.status != 200:
                     await self._refuse(reply)
@@ -312,9 +343,6 @@ def _texts(value: Any) -> Iterator[str]:
     """Yield every text inside nested tables and lists."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(item)

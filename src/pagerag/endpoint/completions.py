@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pagerag._secrets import Secret
 from pagerag._visible import well_formed
 from pagerag.endpoint.client import Attempts, Endpoint
-from pagerag.endpoint.replies import HttpReply, count_of, decode_json, excerpt, text_of
-from pagerag.endpoint.retry import TransientError
+from pagerag.endpoint.replies import HttpReply, TransientError, count_of, decode_json, excerpt, text_of
 from pagerag.errors import EndpointError, SettingsError
 from pagerag.settings import ChatSettings
 
@@ -38,13 +37,7 @@ class Completion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a cache keeps: the reply, not how hard it was to get."""
-        return {
-            "content": self.content,
-            "finish": self.finish,
-            "model": self.model,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-        }
+        return {name: value for name, value in asdict(self).items() if name not in ("attempts", "cached")}
 
 
 def chat_request(settings: ChatSettings, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -104,70 +97,52 @@ def parse_completion(data: bytes, secrets: Sequence[Secret] = ()) -> Completion:
     if not isinstance(message, Mapping):
         raise TransientError(f"the first choice has no message: {excerpt(data, secrets)}")
     finish = choices[0].get("finish_reason")
-    completion = Completion(
-        content=_content(message, finish, secrets),
-        finish=text_of(finish) or None,
-        model=text_of(body.get("model")),
-    )
+    content = _content(message, finish, secrets)
+    completion = Completion(content, text_of(finish) or None, text_of(body.get("model")))
     _check_length(len(completion.content))
     _count(completion, body.get("usage"))
     return completion
 
 
-@dataclass(slots=True)
-class _Stream:
-    """A streamed reply on its way."""
-
-    completion: Completion = field(default_factory=Completion)
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-
-    def take(self, line: str, secrets: Sequence[Secret]) -> str | None:
-        """Take one line of server-sent events; return its new text, "" for none, None at the end."""
-        if not line.startswith("data:"):
-            return ""
-        payload = line[5:].strip()
-        if payload == "[DONE]":
-            return None
-        data = payload.encode("utf-8", "replace")
-        body = decode_json(data, secrets)
-        if not isinstance(body, Mapping):
-            raise TransientError(f"a streamed event is no object: {excerpt(data, secrets)}")
-        self.completion.model = text_of(body.get("model")) or self.completion.model
-        _count(self.completion, body.get("usage"))
-        choices = body.get("choices")
-        if not isinstance(choices, list):
-            raise TransientError(f"a streamed event has no choices: {excerpt(data, secrets)}")
-        if not choices or not isinstance(choices[0], Mapping):
-            return ""
-        self.completion.finish = text_of(choices[0].get("finish_reason")) or self.completion.finish
-        delta = choices[0].get("delta")
-        piece = delta.get("content") if isinstance(delta, Mapping) else None
-        return self._add(piece) if isinstance(piece, str) else ""
-
-    def _add(self, piece: str) -> str:
-        piece = well_formed(piece)
-        self.length += len(piece)
-        _check_length(self.length)
-        self.pieces.append(piece)
-        return piece
-
-
 async def _streamed(reply: HttpReply, shown: _Shown, secrets: Sequence[Secret]) -> Completion:
-    stream = _Stream()
+    completion, said, length = Completion(), [], 0
     shown.begin()
     async for line in reply.lines(LARGEST_STREAM):
-        piece = stream.take(line, secrets)
-        if piece is None:
+        if not line.startswith("data:"):
+            continue
+        payload = line[5:].strip()
+        if payload == "[DONE]":
             break
-        shown.add(piece)
+        if piece := _event(payload.encode("utf-8", "replace"), completion, secrets):
+            length += len(piece)
+            _check_length(length)
+            said.append(piece)
+            shown.add(piece)
     else:
-        if stream.completion.finish is None:
+        if completion.finish is None:
             raise TransientError("the stream ended before the reply did")
-    stream.completion.content = "".join(stream.pieces)
-    if not stream.completion.content.strip():
+    completion.content = "".join(said)
+    if not completion.content.strip():
         raise TransientError("the stream held no text")
-    return stream.completion
+    return completion
+
+
+def _event(data: bytes, completion: Completion, secrets: Sequence[Secret]) -> str:
+    """Return the new text of a server-sent event, "" for none; enter what else it tells."""
+    body = decode_json(data, secrets)
+    if not isinstance(body, Mapping):
+        raise TransientError(f"a streamed event is no object: {excerpt(data, secrets)}")
+    completion.model = text_of(body.get("model")) or completion.model
+    _count(completion, body.get("usage"))
+    choices = body.get("choices")
+    if not isinstance(choices, list):
+        raise TransientError(f"a streamed event has no choices: {excerpt(data, secrets)}")
+    if not choices or not isinstance(choices[0], Mapping):
+        return ""
+    completion.finish = text_of(choices[0].get("finish_reason")) or completion.finish
+    delta = choices[0].get("delta")
+    piece = delta.get("content") if isinstance(delta, Mapping) else None
+    return well_formed(piece) if isinstance(piece, str) else ""
 
 
 class _Shown:
@@ -183,8 +158,7 @@ class _Shown:
     def begin(self) -> None:
         """Start a new try: what it says counts from its beginning again."""
         self._before += "".join(self._pieces)
-        self._pieces = []
-        self._at, self._same = 0, True
+        self._pieces, self._at, self._same = [], 0, True
 
     def add(self, piece: str) -> None:
         """Show what is new in ``piece``; nothing once this try differs from what an earlier one showed."""

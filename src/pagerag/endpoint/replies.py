@@ -9,7 +9,6 @@ from typing import Any
 
 from pagerag._secrets import Secret, redact
 from pagerag._visible import visible, well_formed
-from pagerag.endpoint.retry import TransientError
 from pagerag.errors import EndpointError
 
 LARGEST_REPLY = 16 * 1024 * 1024
@@ -17,6 +16,14 @@ LARGEST_REPLY = 16 * 1024 * 1024
 _LONGEST_NUMBER = 18
 _QUOTED = 64 * 1024
 """Bytes of a reply that are looked at to quote it in a message."""
+
+
+class TransientError(Exception):
+    """One try failed in a way that may pass; ``retry_after`` is the wait in seconds the server asked for."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class HttpReply:
@@ -34,7 +41,7 @@ class HttpReply:
 
     async def body(self, most: int = LARGEST_REPLY) -> bytes:
         """Return the whole body, or raise EndpointError when it is larger than ``most`` bytes."""
-        data = bytearray()
+        data = bytearray()  # a list of pieces would take many times the bound, were each of two bytes
         async for piece in self._pieces(most):
             data += piece
         return bytes(data)
@@ -53,32 +60,26 @@ class HttpReply:
             yield bytes(held).decode("utf-8", "replace")
 
     async def _pieces(self, most: int) -> AsyncIterator[bytes]:
-        size = 0
-        unpack = self._decoder()
+        coding = str(self.headers.get("content-encoding", "")).strip().lower()
+        if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise TransientError(
+                f"the reply is packed as {excerpt(coding.encode())!r}, which was not asked for"
+            )
+        # 32 + 15: zlib and gzip headers are told apart
+        unpack = None if coding in ("", "identity") else zlib.decompressobj(wbits=47)
+        left = most
         async for chunk in self._response.aiter_raw():
-            piece = _unpacked(unpack, chunk, most + 1 - size)
-            size += len(piece)
-            if size > most:
+            try:
+                # What is longer than allowed by one byte is too long: no more of it is unpacked.
+                piece = chunk if unpack is None else unpack.decompress(chunk, left + 1)
+            except zlib.error as problem:
+                raise TransientError(f"the compressed reply is damaged ({problem})") from problem
+            left -= len(piece)
+            if left < 0:
                 raise EndpointError(f"the reply is larger than {most:,} bytes; this is no model endpoint")
             yield piece
         if unpack is not None and not unpack.eof:
             raise TransientError("the compressed reply ended too early")
-
-    def _decoder(self) -> Any:
-        coding = str(self.headers.get("content-encoding", "")).strip().lower()
-        if coding in ("", "identity"):
-            return None
-        if coding in ("gzip", "x-gzip", "deflate"):
-            return zlib.decompressobj(wbits=47)  # 32 + 15: zlib and gzip headers are told apart
-        raise TransientError(f"the reply is packed as {excerpt(coding.encode())!r}, which was not asked for")
-
-
-def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
-    """Return ``chunk`` unpacked, cut off once it is longer than ``most`` bytes."""
-    try:
-        return chunk if unpack is None else bytes(unpack.decompress(chunk, max(1, most)))
-    except zlib.error as problem:
-        raise TransientError(f"the compressed reply is damaged ({problem})") from problem
 
 
 def decode_json(data: bytes, secrets: Sequence[Secret] = ()) -> Any:

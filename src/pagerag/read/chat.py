@@ -15,9 +15,8 @@ from typing import Any, Unpack
 
 from pagerag._secrets import Secret
 from pagerag.endpoint.cache import ResponseCache, cache_key
-from pagerag.endpoint.client import Attempts, Endpoint
+from pagerag.endpoint.client import Attempts, Endpoint, RetryPolicy
 from pagerag.endpoint.completions import Completion, Emit, chat_request, complete
-from pagerag.endpoint.retry import RetryPolicy
 from pagerag.errors import (
     EndpointError,
     EndpointTimeoutError,
