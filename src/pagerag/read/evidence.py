@@ -92,8 +92,9 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
         own = set(tokenize(unit.title or ""))
         scores = []
         for tokens, cues, flags in zip(words[number], analysis.relations, analysis.flags, strict=True):
-            score = sum(weight[word] for word in tokens.intersection(asked.tokens))
-            score += 0.5 * sum(weight[word] for word in (tokens & others) - own - set(asked.tokens))
+            # Words of a set come in another order in each process; fsum gives one result for all orders.
+            score = math.fsum(weight[word] for word in tokens.intersection(asked.tokens))
+            score += 0.5 * math.fsum(weight[word] for word in (tokens & others) - own - set(asked.tokens))
             score += 2 * rare * bool(cues & asked.relations)
             score += rare * bool(flags & _FLAG_OF.get(asked.answer, 0))
             scores.append(score)
