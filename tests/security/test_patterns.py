@@ -30,7 +30,6 @@ AT_RUN_TIME: dict[str, str] = {
     "pagerag.text.wording:has_literally": "a word of at most 60 letters, escaped, a blank at most between two",
     "pagerag.ingest.formats.markdown_mask:_element_end": "a tag's name, escaped: no repetition",
     "pagerag.read.citations:_find": "words of an answer, escaped, with three characters between them at most",
-    "pagerag.read.dates:_after": "one of the words of the module's own table: no repetition",
     "pagerag.read.dates:compare": "one of the words of the module's own table: no repetition",
     "pagerag_lab.datasets.document_sets:_question": "the pattern of an answer in a data set that the user named",
     "pagerag_lab.runs.documents:_judged": "the pattern of an answer in a data set that the user named",

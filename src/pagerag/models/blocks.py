@@ -19,6 +19,7 @@ _RULE = re.compile(r"([=\-~^\"*+#`_])\1{2,}$")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”"}
 _OPENING = {closing: opening for opening, closing in _CLOSING.items()}
 _LOOSE = frozenset(",;:|*`，；：、")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]")
 _ROUNDS = 8
 """How often the rules for the ends are tried again after one of them changed something."""
 _WORD_REACH = 40
@@ -26,9 +27,7 @@ _WORD_REACH = 40
 
 
 def block_starts(text: str) -> list[int]:
-    """Return the characters at which a new block begins.
-
-    After a blank line, at and after headings, at list items.
+    """Return the characters at which a new block begins: after blank lines, at and after headings, at items.
 
     A heading is a line that begins with ``#`` or has a line of ``===`` or ``---`` under it.
     """
@@ -73,7 +72,11 @@ def clean_span(text: str, start: int, end: int) -> tuple[int, int]:
         ):
             end -= 1
         start, end = _pairs(text, start, end)
-        start, end = _quotes(text, start, end)
+        if end > start and text.count('"', start, end) % 2:  # a quotation mark without its partner
+            if text[start] == '"':
+                start += 1
+            elif text[end - 1] == '"':
+                end -= 1
         if (start, end) == given:
             break
     return start, end
@@ -85,26 +88,16 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
         first -= 1
     while last < len(text) and last - end <= _WORD_REACH and _joined(text, last):
         last += 1
-    return (
-        first if start - first <= _WORD_REACH else start,
-        last if last - end <= _WORD_REACH else end,
-    )
+    return (first if start - first <= _WORD_REACH else start, last if last - end <= _WORD_REACH else end)
 
 
 def _joined(text: str, place: int) -> bool:
     """Tell whether one word goes on across ``place``; scripts that write no spaces have no such words."""
-    return all(c.isalnum() and not _unspaced(ord(c)) for c in text[place - 1 : place + 1])
-
-
-def _unspaced(code: int) -> bool:
-    return 0x0E00 <= code < 0x0F00 or 0x1000 <= code < 0x10A0 or 0x1780 <= code < 0x1800 or code >= 0x2E80
+    return all(c.isalnum() and not _UNSPACED.match(c) for c in text[place - 1 : place + 1])
 
 
 def _stops(text: str, start: int, end: int) -> bool:
-    """Tell whether the span ends with a full stop that is none of an abbreviation.
-
-    Five letters or a figure before it.
-    """
+    """Tell whether the span ends with a full stop of no abbreviation: behind five letters or a figure."""
     if text[end - 1] == "。":
         return True
     word = text[max(start, end - 6) : end - 1]
@@ -131,12 +124,3 @@ def _pairs(text: str, start: int, end: int) -> tuple[int, int]:
     if end < len(text) and text[end] == _CLOSING[text[opened[-1]]]:
         return start, end + 1
     return (start + 1, end) if opened[0] == start else (start, opened[0])
-
-
-def _quotes(text: str, start: int, end: int) -> tuple[int, int]:
-    if end > start and text.count('"', start, end) % 2:
-        if text[start] == '"':
-            return start + 1, end
-        if text[end - 1] == '"':
-            return start, end - 1
-    return start, end

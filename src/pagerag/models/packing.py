@@ -10,7 +10,7 @@ state speaks for its unit. Pure Python over token ids: no tokenizer, no array li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = ["LIMIT", "MARKER", "WHOLE", "Frame", "Packed", "TokenUnit", "block_count", "pack", "windows"]
@@ -83,31 +83,33 @@ def pack(
 
     [SEP] follows as often as equal blocks need it.
     """
-    documents: dict[str, list[int]] = {}
-    for i in range(len(units)) if chosen is None else chosen:
-        documents.setdefault(units[i].document, []).append(i)
     ids = [CLS, *question, SEP]
     asked = len(ids)
-    order: list[int] = []
-    markers: list[int] = []
-    spans: list[tuple[int, int]] = []
-    titles: list[tuple[int, int]] = []
-    for members in documents.values():
+    packed = Packed(ids, [], [], [], [], [])
+    for members in _documents(units, range(len(units)) if chosen is None else chosen):
         members.sort(key=lambda i: units[i].position)
         title = (len(ids), len(ids) + len(units[members[0]].title))
         ids.extend(units[members[0]].title)
         for i in members:
-            order.append(i)
-            titles.append(title)
-            markers.append(len(ids))
+            packed.units.append(i)
+            packed.titles.append(title)
+            packed.markers.append(len(ids))
             ids.append(MARKER)
-            spans.append((len(ids), len(ids) + len(units[i].text)))
+            packed.spans.append((len(ids), len(ids) + len(units[i].text)))
             ids.extend(units[i].text)
         ids.append(SEP)
     length = len(ids) - asked
     ids += [SEP] * (-length % block_count(length, block))
-    types = [0] * asked + [1] * (len(ids) - asked)
-    return Packed(ids, types, order, markers, spans, titles)
+    packed.types.extend([0] * asked + [1] * (len(ids) - asked))
+    return packed
+
+
+def _documents(units: Sequence[TokenUnit], chosen: Iterable[int]) -> list[list[int]]:
+    """Return the chosen units by document, documents in their order of appearance."""
+    found: dict[str, list[int]] = {}
+    for i in chosen:
+        found.setdefault(units[i].document, []).append(i)
+    return list(found.values())
 
 
 def windows(question: Sequence[int], units: Sequence[TokenUnit], frame: Frame = WHOLE) -> list[list[int]]:
@@ -120,15 +122,11 @@ def windows(question: Sequence[int], units: Sequence[TokenUnit], frame: Frame = 
         return []
     costs = [len(u.text) + 1 + len(u.title) + 1 for u in units]
     room = frame.room(question)
-    order: dict[str, list[int]] = {}
-    for i, unit in enumerate(units):
-        order.setdefault(unit.document, []).append(i)
-    flat = [i for members in order.values() for i in members]
+    flat = [i for members in _documents(units, range(len(units))) for i in members]
     count = max(1, -(-sum(costs) // room))
     while True:
         share = max(sum(costs) / count, *costs)
-        found: list[list[int]] = [[]]
-        used = 0
+        found, used = [list[int]()], 0
         for i in flat:
             if found[-1] and (used + costs[i] > room or (used >= share and len(found) < count)):
                 found.append([])

@@ -29,10 +29,9 @@ class PoolSupport:
     """Probabilities that each unit supports the answer, that it holds the answer, that all evidence is there.
 
     The units are read together, so a unit may be judged by what another one says; the last of the three is of
-    the pool as a whole, the same for every unit. Of a long unit the
-    sentences are read that share most with the question (``models.excerpts``), so that the time depends on
-    the number of units and not on their length. A pool that does not fit one window is read in several. An
-    empty pool gives an array of no rows.
+    the pool as a whole, the same for every unit. Of a long unit the sentences are read that share most with
+    the question (``models.excerpts``), so that the time depends on the number of units and not on their
+    length. A pool that does not fit one window is read in several. An empty pool gives an array of no rows.
 
     Where ``pagerag-reader`` is installed its ``larger`` network judges beside the small one (it was trained
     to judge units, too, and is twice as wide), and the mean of their logits counts: they err in different
@@ -72,10 +71,8 @@ class PoolSupport:
             Body(ids, parts_of(unit.text[:CHARACTERS], offsets))
             for unit, (ids, offsets) in zip(units, encoded[1 + len(units) :], strict=True)
         ]
-        positions = [unit.position or 0 for unit in units]
-        pieces, owners = pool_units(
-            asked, titles, bodies, [unit.document for unit in units], positions, self._reading
-        )
+        documents, positions = [unit.document for unit in units], [unit.position or 0 for unit in units]
+        pieces, owners = pool_units(asked, titles, bodies, documents, positions, self._reading)
         heard = [_judged(self._model, asked, pieces, windows(asked, pieces, self._model.frame))]
         if self._larger_folder is not None:
             passes = windows(asked, pieces)  # all our networks have one tokenizer, the readers one frame
@@ -96,9 +93,8 @@ def _judged(
         packed = pack(asked, pieces, window, block=model.frame.block)
         tokens, kinds = model(packed.ids, packed.types)
         for column, name in enumerate(("support", "bearing")):
-            found[packed.units, column] = unit_logits(
-                tokens, UNIT_CHANNELS[name], packed.markers, packed.spans
-            )
+            logits = unit_logits(tokens, UNIT_CHANNELS[name], packed.markers, packed.spans)
+            found[packed.units, column] = logits
         # Of several windows the one counts that misses least: none of them sees the others' units.
         others = np.delete(kinds.astype(np.float64), KINDS.index("none"))
         complete = max(complete, float(np.logaddexp.reduce(others) - kinds[KINDS.index("none")]))

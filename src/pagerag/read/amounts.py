@@ -61,7 +61,6 @@ _SMALL = re.compile(
     re.IGNORECASE,
 )
 
-
 _UMLAUT = re.compile(r"(?<=[aou])e", re.IGNORECASE)
 
 
@@ -83,8 +82,6 @@ def contest(question: str) -> Contest | None:
     if len(question) > _LONGEST_QUESTION:
         return None
     text = " ".join(question.partition("?")[0].split()).rstrip(" .!")
-    if not _COMPARES.search(text):
-        return None
     for options, criterion in _readings(without_asides(text)):
         word = _COMPARES.search(criterion)
         asked = None if word is None else _amount_asked(criterion, word)
@@ -94,10 +91,8 @@ def contest(question: str) -> Contest | None:
         if not 2 <= len(names) <= _MOST_OPTIONS or any(len(name.split()) > 10 for name in names):
             continue
         amount, rest = asked
-        before, after = (
-            " ".join(_SMALL.sub(" ", part).split()) for part in (criterion[: word.start()], rest)
-        )
-        told = " ".join(filter(None, (before, amount, after)))
+        before, after = (_SMALL.sub(" ", part) for part in (criterion[: word.start()], rest))
+        told = " ".join(f"{before} {amount} {after}".split())
         questions = tuple(f"{told}: {name}?" for name in names)
         return Contest(names, questions, word[0].lower() in _UP, amount == "how often")
     return None
@@ -122,19 +117,14 @@ def _amount_asked(criterion: str, word: re.Match[str]) -> tuple[str, str] | None
 
 def _readings(text: str) -> list[tuple[str, str]]:
     """Return the ways to read a question as (options, what is compared), the likeliest first."""
-    found = []
     asked = _ASKED.match(text)
-    if asked is not None:
-        found.append((asked["options"], asked["rest"]))
+    found = [] if asked is None else [(asked["options"], asked["rest"])]
     for place in _BETWEEN.finditer(text):
         before, after = text[: place.start()], text[place.end() :]
         if offers_choice(after) and _COMPARES.search(before) and not offers_choice(before):
             found.append((after, before))
-        if (
-            _COMPARES.search(after)
-            and not offers_choice(after)
-            and (offers_choice(before) or opens_list(before))
-        ):
+        listed = offers_choice(before) or opens_list(before)
+        if listed and _COMPARES.search(after) and not offers_choice(after):
             found.append((before, after))
     return found
 
@@ -147,16 +137,12 @@ class Amount:
     value: tuple[float, ...]
 
 
-_NUMBERS = {
-    word: n
-    for n, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen".split()
-    )
-} | {
-    word: 10 * n
-    for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
-}
+_NUMBERS = dict(zip(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split(),
+    [*range(20), *range(20, 100, 10)],
+    strict=True,
+))  # fmt: skip
 _TIMES = {
     "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
     "k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9,
@@ -222,8 +208,7 @@ def amounts(text: str) -> list[Amount]:
     ends = -_PARTS - 1
     for match in _AMOUNT.finditer(text):
         if match["version"]:
-            parts = match["version"].strip("vV").split(".")
-            found.append(Amount("version", tuple(float(part) for part in parts)))
+            found.append(Amount("version", tuple(map(float, match["version"].strip("vV").split(".")))))
             continue
         unit = (match["unit"] or "").lower()
         value = _number(match["number"].lower())
@@ -238,12 +223,8 @@ def amounts(text: str) -> list[Amount]:
         if match["money"]:
             kind, size = match["money"].strip(), 1.0
         counted = match.end("unit") if match["unit"] and unit not in _EMPTY else match.end("times")
-        rate = (
-            None
-            if match["number"][0].isalpha() and value == 1
-            else _RATE.match(text, max(counted, match.end("number")))
-        )
-        if rate is not None:
+        rate = _RATE.match(text, max(counted, match.end("number")))
+        if rate is not None and not (match["number"][0].isalpha() and value == 1):
             kind = f"{kind}/{(rate['sign'] or rate['word']).lower()}"
         if found and kind == "time" == found[-1].kind and match.start() - ends <= _PARTS:
             found[-1] = Amount(kind, (found[-1].value[0] + value * size,))

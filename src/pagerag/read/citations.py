@@ -55,12 +55,8 @@ def parse(reply: str, context: Sequence[Candidate]) -> Reply:
     declined = bool(_DECLINED.match(words)) or words.upper().startswith(DECLINE)
     valid = [n for n in numbers if 1 <= n <= len(context)]
     citations = tuple(_cite(n, context[n - 1], words) for n in valid)
-    return Reply(
-        text="" if declined else words,
-        citations=citations,
-        rejected=tuple(n for n in numbers if not 1 <= n <= len(context)),
-        declined=declined,
-    )
+    rejected = tuple(n for n in numbers if not 1 <= n <= len(context))
+    return Reply("" if declined else words, citations, rejected, declined)
 
 
 def locate(answer: str, context: Sequence[Candidate], *, most: int = 3) -> tuple[Citation, ...]:
@@ -71,13 +67,9 @@ def locate(answer: str, context: Sequence[Candidate], *, most: int = 3) -> tuple
     for words in dict.fromkeys((answer.strip(), answer.partition(",")[0].strip())):
         if len(words) < 2 or words.lower() in {"yes", "no"}:
             return ()
-        found = []
-        for number, unit in enumerate(context, 1):
-            span = _find(words, unit.text)
-            if span is not None:
-                found.append(Citation(number, unit.id, *span, quote=unit.text[slice(*span)]))
-        if found:
-            return tuple(found[:most])
+        cited = (_cite(number, unit, words) for number, unit in enumerate(context, 1))
+        if found := tuple(one for one in cited if one.quote)[:most]:
+            return found
     return ()
 
 
@@ -103,28 +95,17 @@ def answer_from(
         notes["rejected_citations"] = list(said.rejected)
     if state == "insufficient" and text:
         notes["tentative"] = True
-    return Answer(
-        text,
-        citations,
-        abstained=not text,
-        reader=reader,
-        usage={**usage, **notes},
-        raw=reply,
-    )
+    return Answer(text, citations, abstained=not text, reader=reader, usage={**usage, **notes}, raw=reply)
 
 
 def _cite(number: int, unit: Candidate, answer: str) -> Citation:
     span = _find(answer, unit.text) if len(answer) >= 2 else None
-    if span is None:
-        return Citation(number, unit.id)
-    return Citation(number, unit.id, *span, quote=unit.text[slice(*span)])
+    return Citation(number, unit.id, *span, unit.text[slice(*span)]) if span else Citation(number, unit.id)
 
 
 def _find(answer: str, text: str) -> tuple[int, int] | None:
     """Return where ``answer`` stands in ``text``, by whole words, whatever the case and the spaces."""
-    if len(answer) > _LONGEST_WORDS:
-        return None
-    words = _WORD.findall(composed(answer))
+    words = _WORD.findall(composed(answer)) if len(answer) <= _LONGEST_WORDS else []
     if not words or len(words) > _MOST_WORDS:
         return None
     pattern = r"(?<!\w)" + r"\W{1,3}".join(map(re.escape, words)) + r"(?!\w)"
@@ -134,9 +115,8 @@ def _find(answer: str, text: str) -> tuple[int, int] | None:
 
 def _numbers(mark: str) -> Iterator[int]:
     """Yield the numbers in a mark, ranges spelled out."""
-    spread = _RANGE.finditer(mark)
     at = 0
-    for found in spread:
+    for found in _RANGE.finditer(mark):
         yield from map(int, _DIGITS.findall(mark[at : found.start()]))
         first, last = int(found[1]), int(found[2])
         yield from range(first, last + 1) if first <= last <= first + _LONGEST_RANGE else (first, last)
@@ -145,8 +125,7 @@ def _numbers(mark: str) -> Iterator[int]:
 
 
 def _tidy(words: str) -> str:
-    words = _BLANKS.sub(" ", words)
-    words = _BEFORE_STOP.sub(r"\1", words).strip()
+    words = _BEFORE_STOP.sub(r"\1", _BLANKS.sub(" ", words)).strip()
     words = _LEAD.sub("", words).strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "\"'*":
         words = words.strip(words[0]).strip()

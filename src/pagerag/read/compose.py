@@ -61,14 +61,9 @@ class Composed:
 
         ``state`` is promotion's of the evidence; ``filled`` tells that more than the core was read.
         """
-        return {
-            "p": min(math.exp(min(self.raw, 0.0)), 1.0),
-            "support": 0.5 + 0.5 * math.tanh(0.5 * self.support),
-            "parts": float(self.parts > 1),
-            "filled": float(filled),
-            "enough": float(state == "enough"),
-            "lacking": float(state == "insufficient"),
-        }
+        p, support = math.exp(min(self.raw, 0.0)), 0.5 + 0.5 * math.tanh(0.5 * self.support)
+        told = (self.parts > 1, filled, state == "enough", state == "insufficient")
+        return dict(zip(SIGNS, (p, support, *map(float, told)), strict=True))
 
 
 def compose(question: str, windows: Sequence[Window]) -> Composed | None:

@@ -9,7 +9,7 @@ the model's own answer stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -48,26 +48,25 @@ _PROPERTIES = (
     ("life", re.compile(r"\b(?:lived|lives|life)\b")),
     ("birth", re.compile(r"\b(?:born|birth|older|younger|oldest|youngest)\b")),
     ("death", re.compile(r"\b(?:died|die|death|dead)\b")),
-    (
-        "start",
-        re.compile(
-            r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created"
-            r"|built|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
-        ),
-    ),
-)
+    ("start", re.compile(
+        r"\b(?:released?|came out|come out|published|founded|established|started|formed|opened|created"
+        r"|built|launched|premiered|aired|debuted|began|begun|invented|completed)\b"
+    )),
+)  # fmt: skip
 _ROLES = {
-    "director": re.compile(r"directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker ", re.IGNORECASE),
-    "performer": re.compile(
-        r"(?:performed|recorded|sung|written and recorded) by |by |singer |band ", re.IGNORECASE
-    ),
-    "composer": re.compile(r"(?:composed|written|music) by |composer ", re.IGNORECASE),
-    "author": re.compile(r"(?:written|authored) by |by |novelist |author ", re.IGNORECASE),
+    role: re.compile(cues, re.IGNORECASE)
+    for role, cues in {
+        "director": r"directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker ",
+        "performer": r"(?:performed|recorded|sung|written and recorded) by |by |singer |band ",
+        "composer": r"(?:composed|written|music) by |composer ",
+        "author": r"(?:written|authored) by |by |novelist |author ",
+    }.items()
 }
 _BEGUN = re.compile(
     r"\b(?:founded|established|started|formed|opened|created|launched|published|released|premiered|built|began)\b",
     re.IGNORECASE,
 )
+_BORN, _DIED = (re.compile(word, re.IGNORECASE) for word in (r"\bborn\b", r"\b(?:died|death)\b"))
 _BRACKET = re.compile(r"\(([^()]{3,160})\)")
 _END_BRACKET = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
 _DASH = re.compile(r"[-\u2013\u2014]")
@@ -116,11 +115,8 @@ def dates(text: str) -> Iterator[tuple[int, Date]]:
         month = match[f"m{number}"].lower() if number in "123" else None
         if month is not None and month not in _MONTHS:  # without case, "ı" counts as "i" in a pattern
             continue
-        day = match[f"d{number}"] if number in "12" else None
-        yield (
-            match.start(),
-            (int(match[f"y{number}"]), _MONTHS.index(month) + 1 if month else 0, int(day or 0)),
-        )
+        day = match[f"d{number}"] if number in "12" else 0
+        yield match.start(), (int(match[f"y{number}"]), _MONTHS.index(month) + 1 if month else 0, int(day))
 
 
 def _order(one: Date, two: Date) -> int:
@@ -140,7 +136,7 @@ def _value(
         return None
     if role is None:
         found = _read(own, context, wanted)
-        return None if found is None else (found[0], (found[1],))
+        return found and (found[0], (found[1],))
     for person, film in _people(own, options, context, _ROLES[role]):
         found = _read(person, context, wanted)
         if found is not None:
@@ -154,9 +150,9 @@ def _units_of(name: str, context: Sequence[Candidate]) -> list[int]:
     if not key:
         return []
     titled = [i for i, unit in enumerate(context) if unit.title and key in title_entities(unit.title)]
-    if titled:
-        return titled
-    return [i for i, unit in enumerate(context) if name_key(unit.text[: len(name) + 20]).startswith(key)]
+    return titled or [
+        i for i, unit in enumerate(context) if name_key(unit.text[: len(name) + 20]).startswith(key)
+    ]
 
 
 def _people(
@@ -181,43 +177,26 @@ def _people(
 
 def _read(units: Sequence[int], context: Sequence[Candidate], wanted: str) -> tuple[Date, int] | None:
     """Return the first of ``units`` that tells the date, and the date."""
-    if wanted == "start":
-        # a date with a word that says what it is goes before any other
-        for told in (_founded, _first_date):
-            for place in units:
-                value = told(context[place].text)
-                if value is not None:
-                    return value, place
-        return None
-    for place in units:
-        text = context[place].text
-        if wanted == "life":
-            born, died = _life(text)
-            value = (died[0] - born[0], 0, 0) if born and died else None
-        else:
-            value = _life(text)[wanted == "death"]
-        if value is not None:
-            return value, place
-    return None
-
-
-def _founded(text: str) -> Date | None:
-    """Return the date after a word that says how something came into the world."""
-    for match in _BEGUN.finditer(text):
-        near = next(dates(text[match.end() : match.end() + 60]), None)
-        if near is not None:
-            return near[1]
+    for tell in _TOLD[wanted]:
+        for place in units:
+            if (value := tell(context[place].text)) is not None:
+                return value, place
     return None
 
 
 def _first_date(text: str) -> Date | None:
-    first = next(dates(text), None)
-    return None if first is None else first[1]
+    return next((date for _, date in dates(text)), None)
+
+
+def _age(text: str) -> Date | None:
+    """Return the years between birth and death."""
+    born, died = _life(text)
+    return (died[0] - born[0], 0, 0) if born and died else None
 
 
 def _life(text: str) -> tuple[Date | None, Date | None]:
     """Return birth and death, from "(3 March 1926 - 7 March 2012)" or from the words."""
-    born, died = _after(text, r"\bborn\b"), _after(text, r"\b(?:died|death)\b")
+    born, died = _after(text, _BORN), _after(text, _DIED)
     for match in _BRACKET.finditer(text[:400]):
         inside = match.group(1)
         found = [date for _, date in dates(inside)]
@@ -233,11 +212,21 @@ def _life(text: str) -> tuple[Date | None, Date | None]:
     return born, died
 
 
-def _after(text: str, word: str) -> Date | None:
-    """Return the date that follows ``word`` in the same clause."""
-    for match in re.finditer(word, text, re.IGNORECASE):
-        clause = re.split(r"[;)]|(?<=[a-z]{3})\.\s", text[match.end() : match.end() + 90])[0]
-        near = next(dates(clause), None)
-        if near is not None:
-            return near[1]
+def _after(text: str, word: re.Pattern[str], *, reach: int = 90, clause: bool = True) -> Date | None:
+    """Return the date that follows ``word`` within so many characters, in the same ``clause`` if need be."""
+    for match in word.finditer(text):
+        near = text[match.end() : match.end() + reach]
+        date = _first_date(re.split(r"[;)]|(?<=[a-z]{3})\.\s", near)[0] if clause else near)
+        if date is not None:
+            return date
     return None
+
+
+_TOLD: dict[str, tuple[Callable[[str], Date | None], ...]] = {
+    "life": (_age,),
+    "birth": (lambda text: _life(text)[0],),
+    "death": (lambda text: _life(text)[1],),
+    # a date with a word that says what it is goes before any other
+    "start": (lambda text: _after(text, _BEGUN, reach=60, clause=False), _first_date),
+}
+"""How a unit may tell a property, each way tried on all units before the next one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pagerag.protocols import ContextPreference
@@ -38,40 +38,31 @@ class EvidenceReader(AtOnceReader):
         """Return the supporting sentences of ``context``."""
         citations = tuple(
             Citation(number, unit.id, start, end, unit.text[start:end])
-            for number, (unit, spans) in enumerate(
-                zip(context, _best_sentences(question, context), strict=True), 1
-            )
+            for number, (unit, spans) in enumerate(_best_sentences(question, context), 1)
             for start, end in spans
         )
-        if state == "insufficient" or not citations or not _touched(question, context):
+        # A telling word of the question must stand in a title or a text, plurals aside.
+        asked = set(terms_of(list(tokenize(question))))
+        read = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
+        touched = (not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
+        if state == "insufficient" or not citations or not any(touched):
             return Answer("", citations, abstained=True, reader=self.name)
         text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
         return Answer(text, citations, reader=self.name, quotes=True)
-
-
-def _touched(question: str, context: Sequence[Candidate]) -> bool:
-    """Return whether a unit's title or text has a telling word of the question, plurals aside."""
-    asked = set(terms_of(list(tokenize(question))))
-    read = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
-    return any(not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
     """Return the units with only their best sentences, for readers that lose themselves in more."""
     return [
         replace(unit, text=" ".join(unit.text[start:end] for start, end in spans)) if spans else unit
-        for unit, spans in zip(context, _best_sentences(question, context), strict=True)
+        for unit, spans in _best_sentences(question, context)
     ]
 
 
-def _headings(unit: Candidate) -> list[str]:
-    """Return the title and the section headings of a unit, which often stand in its text as well."""
-    path = unit.metadata.get("section_path")
-    return [unit.title or "", *(map(str, path) if isinstance(path, list | tuple) else ())]
-
-
-def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tuple[int, int]]]:
-    """Return the spans of the best sentences of each unit, in reading order; headings are no sentences.
+def _best_sentences(
+    question: str, given: Sequence[Candidate]
+) -> Iterator[tuple[Candidate, list[tuple[int, int]]]]:
+    """Yield each unit with the spans of its best sentences, in reading order; headings are no sentences.
 
     Question words count by their rarity in the context, words shared with other units half as much; a
     sentence that speaks of what is asked (born, died, directed…), or that holds the year or number that is
@@ -79,14 +70,13 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
     merely resemble the first.
     """
     asked = read_question(question)
-    context = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
+    context = bounded(given, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
     analyses = [_ANALYZER.analyze(unit.text) for unit in context]
     words = [[set(sentence) for sentence in analysis.tokens] for analysis in analyses]
     count = sum(map(len, words))
     seen_in = Counter(word for unit in words for sentence in unit for word in sentence)
     weight = {word: math.log((1 + count) / (1 + n)) + 1 for word, n in seen_in.items()}
     rare = math.log(1 + count) + 1
-    best = []
     for number, (unit, analysis) in enumerate(zip(context, analyses, strict=True)):
         others = set().union(*(s for i, other in enumerate(words) if i != number for s in other))
         own = set(tokenize(unit.title or ""))
@@ -98,7 +88,9 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
             score += 2 * rare * bool(cues & asked.relations)
             score += rare * bool(flags & _FLAG_OF.get(asked.answer, 0))
             scores.append(score)
-        headings = {fold(name).strip(" .") for name in _headings(unit)}
+        path = unit.metadata.get("section_path")
+        sections = path if isinstance(path, list | tuple) else ()
+        headings = {fold(str(name)).strip(" .") for name in (unit.title or "", *sections)}
         telling = [
             place
             for place, (start, end) in enumerate(analysis.spans)
@@ -114,8 +106,7 @@ def _best_sentences(question: str, context: Sequence[Candidate]) -> list[list[tu
             resembles = _resembles(second, first, weight) and links.isdisjoint(elsewhere)
             if resembles or scores[order[1]] < _AS_GOOD * scores[order[0]]:
                 order.pop()
-        best.append([analysis.spans[place] for place in sorted(order)])
-    return best
+        yield given[number], [analysis.spans[place] for place in sorted(order)]
 
 
 def _resembles(second: set[str], first: set[str], weight: Mapping[str, float]) -> bool:

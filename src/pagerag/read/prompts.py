@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from pagerag._visible import composed, visible
 from pagerag.errors import InputError
+from pagerag.read.base import LONGEST_TITLE
 from pagerag.units import Candidate, State
 
 __all__ = ["DECLINE", "Prompt", "neutralise", "prompt"]
@@ -44,8 +45,6 @@ _OWN_DELIMITERS = re.compile(
 
 LONGEST_UNIT = 200_000
 """Characters of a unit that go into a prompt (some 50,000 tokens); what follows is left out."""
-LONGEST_TITLE = 1_000
-"""Characters of a title that go into a prompt."""
 
 _SYSTEM = (
     "You answer a question from numbered evidence units and from nothing else. "
@@ -114,11 +113,7 @@ def neutralise(text: str) -> str:
 
 
 def prompt(
-    question: str,
-    context: Sequence[Candidate],
-    *,
-    state: State = "enough",
-    small: bool = False,
+    question: str, context: Sequence[Candidate], *, state: State = "enough", small: bool = False
 ) -> Prompt:
     """Return the messages for ``question`` over ``context``, whose units are numbered from 1 in their order.
 
@@ -133,33 +128,27 @@ def prompt(
         for title, unit in zip(titles, context, strict=True)
     ]
     salt = _salt([asked, *titles, *texts])
+    caution = state == "insufficient"
     if small:
-        return Prompt(_small(asked, titles, texts, state, salt), salt)
+        messages = [{"role": "system", "content": _SMALL_SYSTEM}]
+        for example, passages, answer in _EXAMPLES:
+            messages.append({"role": "user", "content": _numbered(example, passages, salt, "")})
+            messages.append({"role": "assistant", "content": answer})
+        units = [f"{title}: {text}" if title else text for title, text in zip(titles, texts, strict=True)]
+        warned = f"{_CAUTION} Otherwise say: {DECLINE}\n" if caution else ""
+        messages.append({"role": "user", "content": _numbered(asked, units, salt, warned)})
+        return Prompt(tuple(messages), salt)
     bodies = [f"Title: {title}\n{text}" if title else text for title, text in zip(titles, texts, strict=True)]
-    units = "\n".join(
+    shown = "\n".join(
         f"<<<unit {number} {salt}>>>\n{body}\n<<</unit {number} {salt}>>>"
         for number, body in enumerate(bodies, 1)
     )
     ask = (
-        f"{units}\n\n<<<question {salt}>>>\n{asked}\n<<</question {salt}>>>\n\n"
-        f"{_CAUTION + ' ' if state == 'insufficient' else ''}"
-        "Reply with the short answer and its citations only."
+        f"{shown}\n\n<<<question {salt}>>>\n{asked}\n<<</question {salt}>>>\n\n"
+        f"{_CAUTION + ' ' if caution else ''}Reply with the short answer and its citations only."
     )
     system = _SYSTEM.format(salt=salt, count=len(context), decline=DECLINE)
     return Prompt(({"role": "system", "content": system}, {"role": "user", "content": ask}), salt)
-
-
-def _small(
-    asked: str, titles: Sequence[str], texts: Sequence[str], state: State, salt: str
-) -> tuple[dict[str, str], ...]:
-    messages = [{"role": "system", "content": _SMALL_SYSTEM}]
-    for question, passages, answer in _EXAMPLES:
-        messages.append({"role": "user", "content": _numbered(question, passages, salt, "")})
-        messages.append({"role": "assistant", "content": answer})
-    units = [f"{title}: {text}" if title else text for title, text in zip(titles, texts, strict=True)]
-    caution = f"{_CAUTION} Otherwise say: {DECLINE}\n" if state == "insufficient" else ""
-    messages.append({"role": "user", "content": _numbered(asked, units, salt, caution)})
-    return tuple(messages)
 
 
 def _numbered(question: str, units: Sequence[str], salt: str, caution: str) -> str:
