@@ -35,7 +35,10 @@ class ResponseCache:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         table = "responses (key TEXT PRIMARY KEY, value TEXT NOT NULL, stored REAL)"
-        self._file = CacheFile(self.path, table, self._broken)
+        what, remedy = f"the response cache {self.path}", "delete it or point chat.cache elsewhere"
+        self._file = CacheFile(
+            self.path, table, lambda why: EndpointError(f"{what} cannot be used ({why}); {remedy}")
+        )
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the value stored under ``key``, or None."""
@@ -61,8 +64,3 @@ class ResponseCache:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ResponseCache, (self.path,)
-
-    def _broken(self, why: str) -> EndpointError:
-        return EndpointError(
-            f"the response cache {self.path} cannot be used ({why}); delete it or point chat.cache elsewhere"
-        )

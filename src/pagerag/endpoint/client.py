@@ -15,7 +15,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -69,20 +69,14 @@ class RetryPolicy:
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds that Retry-After (seconds or a date) asks to wait; None if unreadable."""
     value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
+    with suppress(ValueError):
         seconds = float(value)
-    except ValueError:
-        pass
-    else:
-        return seconds if 0 <= seconds < float("inf") else None
+        return seconds if 0 <= seconds < math.inf else None
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
@@ -99,7 +93,7 @@ Take = Callable[[HttpReply], Awaitable[T]]
 """What makes something of a reply; it raises TransientError for what may pass."""
 
 
-class Endpoint(LoopThread):
+class Endpoint(LoopThread, AbstractContextManager["Endpoint"]):
     """An OpenAI-compatible server at ``url`` (up to and including ``/v1``). Thread-safe, also after a fork.
 
     ``deadline`` bounds one question in seconds, everything included. ``what`` names the endpoint in messages,
@@ -127,6 +121,7 @@ class Endpoint(LoopThread):
         remarks: Mapping[int, str] | None = None,
         secrets: Sequence[Secret] = (),
     ) -> None:
+        super().__init__()
         self.url, self.deadline, self.concurrency = url.rstrip("/"), deadline, concurrency
         self.retry = retry or RetryPolicy()
         self._key, self._auth_header = key, auth_header
@@ -142,7 +137,6 @@ class Endpoint(LoopThread):
             422: "the endpoint does not take this request",
             **(remarks or {}),
         }
-        super().__init__()
         self._chance = random.Random()
         self._client: Any = None
         self._gate: asyncio.Semaphore | None = None
@@ -235,13 +229,10 @@ class Endpoint(LoopThread):
 
     def close(self) -> None:
         """Close the connections; the next request opens them again."""
-        if self._client is not None:
-            client, self._client = self._client, None
+        client, self._client = self._client, None
+        if client is not None:
             super().run(client.aclose())
         super().close()
-
-    def __enter__(self) -> Endpoint:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

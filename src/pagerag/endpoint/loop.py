@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -60,8 +60,7 @@ class LoopThread:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():
-                self._loop = asyncio.new_event_loop()
-                self._process = os.getpid()
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
                 self._thread = threading.Thread(
                     target=_serve, args=(self._loop,), name="pagerag-endpoint", daemon=True
                 )
@@ -72,10 +71,8 @@ class LoopThread:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     """Run the loop until it is stopped, and close it: its own sockets go with it."""
-    try:
+    with closing(loop):
         loop.run_forever()
-    finally:
-        loop.close()
 
 
 async def _cancel_all() -> None:

@@ -31,20 +31,20 @@ def block_starts(text: str) -> list[int]:
 
     A heading is a line that begins with ``#`` or has a line of ``===`` or ``---`` under it.
     """
-    starts: list[int] = []
+    starts: set[int] = set()
     place, before, fresh = 0, -1, False
     for line in text.split("\n"):
         bare = line.strip()
         rule = _RULE.match(bare) is not None
         heading = _HEADING.match(bare) is not None
         if rule and before >= 0:
-            starts.append(before)
+            starts.add(before)
         if fresh or rule or heading or not bare or _ITEM.match(bare):
-            starts.append(place)
+            starts.add(place)
         fresh = rule or heading or not bare
         before = -1 if fresh else place
         place += len(line) + 1
-    return sorted(set(starts))
+    return sorted(starts)
 
 
 def token_blocks(starts: Sequence[int], offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -53,11 +53,8 @@ def best_spans(
     """
     found: list[tuple[float, int, int, int]] = []
     for number, (low, high) in enumerate(segments):
-        if high <= low:
-            continue
         left, right = start[low:high], end[low:high]
-        firsts = np.argsort(-left, kind="stable")[: 2 * count]
-        for first in firsts.tolist():
+        for first in np.argsort(-left, kind="stable")[: 2 * count].tolist():
             reach = right[first : first + longest]
             last = int(np.argmax(reach))
             found.append((float(left[first] + reach[last]), low + first, low + first + last, number))

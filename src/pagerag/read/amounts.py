@@ -21,25 +21,25 @@ __all__ = ["Amount", "Contest", "amounts", "contest", "decide", "told_amount", "
 
 _LONGEST_QUESTION = 400
 _MOST_OPTIONS = 4
-_UP = {
-    "more": "how much", "most": "how much", "longer": "how long", "longest": "how long",
-    "bigger": "how big", "biggest": "how big", "larger": "how large", "largest": "how large",
-    "higher": "how high", "highest": "how high", "greater": "how great", "greatest": "how great",
-    "deeper": "how deep", "deepest": "how deep", "taller": "how tall", "tallest": "how tall",
-    "wider": "how wide", "widest": "how wide", "heavier": "how heavy", "heaviest": "how heavy",
-    "hotter": "how hot", "hottest": "how hot", "farther": "how far", "farthest": "how far",
-    "costlier": "how much cost", "dearer": "how much cost",
-    "later": "when", "latest": "when", "newer": "since when", "newest": "since when",
-    "younger": "since when", "youngest": "since when",
-}  # fmt: skip
-_DOWN = {
-    "less": "how much", "least": "how much", "fewer": "how many", "fewest": "how many",
-    "shorter": "how long", "shortest": "how long", "smaller": "how big", "smallest": "how big",
-    "lower": "how high", "lowest": "how high", "cheaper": "how much cost", "cheapest": "how much cost",
-    "lighter": "how heavy", "lightest": "how heavy", "cooler": "how hot", "quicker": "how much time",
-    "quickest": "how much time", "sooner": "when", "earlier": "when", "earliest": "when", "first": "when",
-    "older": "since when", "oldest": "since when",
-}  # fmt: skip
+_UP, _DOWN = (
+    {word: asked for asked, words in table.items() for word in words.split()}
+    for table in (
+        {
+            "how much": "more most", "how long": "longer longest", "how big": "bigger biggest",
+            "how large": "larger largest", "how high": "higher highest", "how great": "greater greatest",
+            "how deep": "deeper deepest", "how tall": "taller tallest", "how wide": "wider widest",
+            "how heavy": "heavier heaviest", "how hot": "hotter hottest", "how far": "farther farthest",
+            "how much cost": "costlier dearer", "when": "later latest",
+            "since when": "newer newest younger youngest",
+        },
+        {
+            "how much": "less least", "how many": "fewer fewest", "how long": "shorter shortest",
+            "how big": "smaller smallest", "how high": "lower lowest", "how much cost": "cheaper cheapest",
+            "how heavy": "lighter lightest", "how hot": "cooler", "how much time": "quicker quickest",
+            "when": "sooner earlier earliest first", "since when": "older oldest",
+        },
+    )
+)  # fmt: skip
 _HOW = _UP | _DOWN
 _NOT_BEFORE = frozenset("at no not any than how much many second third fourth nearly".split())
 """Words before which "least", "longer" or "highest" compare nothing that has an amount."""

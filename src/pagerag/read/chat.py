@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -33,7 +33,7 @@ from pagerag.units import Answer, Candidate, State
 __all__ = ["ChatReader"]
 
 
-class ChatReader:
+class ChatReader(AbstractContextManager["ChatReader"]):
     """Read through an OpenAI-compatible endpoint. Thread-safe; ``read`` and ``aread`` are one code path.
 
     One question takes at most ``settings.deadline`` seconds, whatever the server does: building the prompt,
@@ -146,9 +146,6 @@ class ChatReader:
         if self.cache is not None:
             self.cache.close()
 
-    def __enter__(self) -> ChatReader:
-        return self
-
     def __exit__(self, *exc: object) -> None:
         self.close()
 
@@ -195,11 +192,11 @@ class ChatReader:
         return completion
 
     def _usage(self, completion: Completion, seconds: float) -> dict[str, Any]:
-        tokens_in, tokens_out = completion.prompt_tokens, completion.completion_tokens
-        cost = ((tokens_in or 0) * self.settings.price_in + (tokens_out or 0) * self.settings.price_out) / 1e6
+        asked, said = completion.prompt_tokens, completion.completion_tokens
+        cost = ((asked or 0) * self.settings.price_in + (said or 0) * self.settings.price_out) / 1e6
         return {
-            "prompt_tokens": tokens_in,
-            "completion_tokens": tokens_out,
+            "prompt_tokens": asked,
+            "completion_tokens": said,
             "cost": 0.0 if completion.cached else cost,
             "seconds": seconds,
             "attempts": completion.attempts,
@@ -209,14 +206,13 @@ class ChatReader:
         }
 
     def _add(self, usage: Mapping[str, Any]) -> None:
-        paid = not usage["cached"]
+        tokens = {name: usage[name] or 0 for name in ("prompt_tokens", "completion_tokens")}
         counts = {
             "questions": 1,
             "requests": usage["attempts"],
             "retries": max(0, usage["attempts"] - 1),
             "cache_hits": int(usage["cached"]),
-            "prompt_tokens": (usage["prompt_tokens"] or 0) if paid else 0,
-            "completion_tokens": (usage["completion_tokens"] or 0) if paid else 0,
+            **(dict.fromkeys(tokens, 0) if usage["cached"] else tokens),
             "cost": usage["cost"],
             "seconds": usage["seconds"],
         }

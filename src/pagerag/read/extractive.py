@@ -14,12 +14,13 @@ from pagerag.errors import InputError, WeightsError
 from pagerag.models.decode import sigmoid
 from pagerag.models.excerpts import QUESTION_CAP
 from pagerag.models.files import open_model, package_folder, reader_folder
+from pagerag.models.packing import Packed
 from pagerag.protocols import ContextPreference
 from pagerag.read.amounts import contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
 from pagerag.read.compose import SIGNS, Composed, ranked_spans
 from pagerag.read.dates import compare
-from pagerag.read.windows import AskedContext, AskedPart, TokenContext
+from pagerag.read.windows import AskedContext, TokenContext
 from pagerag.text.sub_questions import sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
 
@@ -187,10 +188,10 @@ class ExtractiveReader(AtOnceReader):
         found = []
         tokens, read = 0, TokenContext.of(context, self._models[0].tokens)
         for places, each in zip(units_about(asked.options, context), asked.asked, strict=True):
-            part = self._part(each, read.only(places))
-            self._heard(AskedContext([part]))
+            part = AskedContext([self._part(each, read.only(places))], self.longest)
+            self._heard(part)
             tokens += part.tokens
-            spans = (span for _, span in ranked_spans(part.windows()) if span.p >= LEAST_AMOUNT)
+            spans = (span for _, span in ranked_spans(part.windows()[0]) if span.p >= LEAST_AMOUNT)
             told = ((told_amount(span.text, each), span.citation) for span in spans)
             amount, citation = next((one for one in told if one[0] is not None), (None, None))
             if amount is None or citation is None:
@@ -222,11 +223,11 @@ class ExtractiveReader(AtOnceReader):
             self._part(text, read.only(places) if places else read)
             for (text, _), places in zip(asked, about, strict=True)
         ]
-        return AskedContext(parts, each=enumerated)
+        return AskedContext(parts, self.longest, enumerated)
 
-    def _part(self, question: str, read: TokenContext) -> AskedPart:
+    def _part(self, question: str, read: TokenContext) -> tuple[str, TokenContext, list[Packed]]:
         asked = self._models[0].tokens([question[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
-        return AskedPart(question, read, read.packed(asked), self.longest)
+        return question, read, read.packed(asked)
 
     def _heard(self, asked: AskedContext, hope: float = 0.0) -> tuple[Composed | None, bool]:
         """Return the answer of the networks, and whether all of them read.

@@ -48,7 +48,15 @@ class GgufReader(AtOnceReader):
         """
         self.path = Path(path).expanduser()
         self.context, self.max_tokens, self.threads, self.small = context, max_tokens, threads, small
-        _check_gguf(self.path)
+        try:
+            with self.path.open("rb") as file:
+                magic = file.read(4)
+        except OSError as problem:
+            why = problem.strerror or problem
+            raise ReaderError(f"the model file {self.path} cannot be read: {why}") from problem
+        if magic != b"GGUF":
+            raise ReaderError(f"{self.path} is no gguf model (it begins with {magic!r})")
+        self._label = f"{self.name}:{self.path.stem}"
         self._lock = threading.Lock()
         self._server: Any = None
 
@@ -68,10 +76,10 @@ class GgufReader(AtOnceReader):
         started = time.monotonic()
         if not context:
             prompt(question, ())
-            return Answer("", abstained=True, reader=self._label())
+            return Answer("", abstained=True, reader=self._label)
         reply = self.chat(self._request(question, context, state))
-        choice = reply["choices"][0]
-        return self._answer(choice["message"]["content"] or "", reply.get("usage"), context, state, started)
+        text = reply["choices"][0]["message"]["content"] or ""
+        return self._answer(text, reply.get("usage"), context, state, started)
 
     def chat(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the model's reply to an OpenAI-style chat request; requests wait for each other."""
@@ -152,14 +160,11 @@ class GgufReader(AtOnceReader):
         return answer_from(
             _short(text, context) if self.small else text,
             context,
-            reader=self._label(),
+            reader=self._label,
             state=state,
             strict=self.small,
             usage={**told, "cost": 0.0, "seconds": time.monotonic() - started},
         )
-
-    def _label(self) -> str:
-        return f"{self.name}:{self.path.stem}"
 
     def _load(self) -> Any:
         if self._server is None:
@@ -191,9 +196,7 @@ class SmolLM2Reader(GgufReader):
         self, *, context: int = 4096, max_tokens: int = 48, threads: int = 0, small: bool = True
     ) -> None:
         super().__init__(smollm2_path(), context=context, max_tokens=max_tokens, threads=threads, small=small)
-
-    def _label(self) -> str:
-        return self.name
+        self._label = self.name
 
 
 def smollm2_path() -> Path:
@@ -213,16 +216,6 @@ def _short(text: str, context: Sequence[Candidate]) -> str:
     line = text.strip().split("\n")[0]
     head, colon, _ = line.partition(": ")
     return head if colon and not locate(line, context) and locate(head, context) else line
-
-
-def _check_gguf(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            magic = file.read(4)
-    except OSError as problem:
-        raise ReaderError(f"the model file {path} cannot be read: {problem.strerror or problem}") from problem
-    if magic != b"GGUF":
-        raise ReaderError(f"{path} is no gguf model (it begins with {magic!r})")
 
 
 def _checked(reply: Any) -> dict[str, Any]:

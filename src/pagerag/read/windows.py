@@ -17,7 +17,7 @@ from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.read.compose import Composed, Span, Window, compose, together
 from pagerag.units import Candidate, Citation
 
-__all__ = ["AskedContext", "AskedPart", "TokenContext"]
+__all__ = ["AskedContext", "TokenContext"]
 
 PIECE, STRIDE = 400, 340
 """A longer unit is read in overlapping pieces of so many tokens."""
@@ -103,18 +103,18 @@ class TokenContext:
             if row is None:
                 shared = [i for i, title in enumerate(packed.titles) if title == (low, high)]
                 row = max(shared, key=lambda i: logits[i])
-            piece = pieces[row]
-            unit = self.context[piece.unit]
-            text, offsets = (
-                (unit.title or "", self.titles[piece.unit][1]) if titled else (unit.text, piece.offsets)
+            number = pieces[row].unit
+            unit = self.context[number]
+            text, offsets, low = (
+                (unit.title or "", self.titles[number][1], low)
+                if titled
+                else (unit.text, pieces[row].offsets, packed.spans[row][0])
             )
-            shift = low if titled else packed.spans[row][0]
-            cut = clean_span(text, offsets[first - shift][0], offsets[last - shift][1])
+            cut = clean_span(text, offsets[first - low][0], offsets[last - low][1])
             said = text[slice(*cut)]
-            key = " ".join(said.lower().split())
-            if key:
+            if key := " ".join(said.lower().split()):
                 told = (None, None) if titled else cut
-                cited = Citation(piece.unit + 1, unit.id, told[0], told[1], said)
+                cited = Citation(number + 1, unit.id, told[0], told[1], said)
                 total[key] = total.get(key, 0.0) + float(np.exp(score))
                 best.setdefault(key, (said, float(logits[row]), cited))
         spans = [Span(best[key][0], p, *best[key][1:]) for key, p in total.items()]
@@ -130,58 +130,43 @@ class TokenContext:
 
 
 @dataclass(slots=True)
-class AskedPart:
-    """One question over a context: the sequences, and what the networks that read them say so far."""
+class AskedContext:
+    """The questions that a text asks, ``each`` of several things or one after another, over a context.
 
-    question: str
-    read: TokenContext
-    packed: list[Packed]
+    A part is one question, the units it is asked of, and the sequences; ``heard`` is what networks say.
+    """
+
+    parts: list[tuple[str, TokenContext, list[Packed]]]
     longest: int
-    heard: list[tuple[Model, float, list[Logits]]] = field(default_factory=list)
+    each: bool = False
+    heard: list[tuple[Model, float, list[list[Logits]]]] = field(default_factory=list)
 
     @property
     def tokens(self) -> int:
         """How many tokens there are to read."""
-        return sum(len(each.ids) for each in self.packed)
+        return sum(len(one.ids) for _, _, packed in self.parts for one in packed)
 
     def hear(self, model: Model, share: float) -> None:
         """Have a network read, unless it has; ``share`` tells how much its logits count."""
         if all(model is not other for other, _, _ in self.heard):
-            self.heard.append((model, share, [model(each.ids, each.types) for each in self.packed]))
+            logits = [[model(one.ids, one.types) for one in packed] for _, _, packed in self.parts]
+            self.heard.append((model, share, logits))
 
-    def windows(self) -> list[Window]:
-        """Return what the networks that have read say of each sequence."""
+    def windows(self) -> list[list[Window]]:
+        """Return what the networks that have read say of each sequence of each part."""
         shares = [share for _, share, _ in self.heard]
-        found = []
-        for place, each in enumerate(self.packed):
-            tokens, kinds = (
-                np.average(column, axis=0, weights=shares).astype(np.float32)
-                for column in zip(*(logits[place] for _, _, logits in self.heard), strict=True)
-            )
-            found.append(self.read.window(each, tokens, kinds, longest=self.longest))
+        found: list[list[Window]] = []
+        for number, (_, read, packed) in enumerate(self.parts):
+            found.append([])
+            for place, one in enumerate(packed):
+                said = zip(*(logits[number][place] for _, _, logits in self.heard), strict=True)
+                tokens, kinds = (np.average(x, axis=0, weights=shares).astype(np.float32) for x in said)
+                found[-1].append(read.window(one, tokens, kinds, longest=self.longest))
         return found
-
-
-@dataclass(slots=True)
-class AskedContext:
-    """The questions that a text asks, ``each`` of several things or one after another, over a context."""
-
-    parts: list[AskedPart]
-    each: bool = False
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens there are to read."""
-        return sum(part.tokens for part in self.parts)
-
-    def hear(self, model: Model, share: float) -> None:
-        """Have a network read every part."""
-        for part in self.parts:
-            part.hear(model, share)
 
     def composed(self) -> Composed | None:
         """Return the best answer of the networks that have read, or nothing where there is none to read."""
-        parts = [compose(part.question, part.windows()) for part in self.parts]
+        parts = [compose(part[0], said) for part, said in zip(self.parts, self.windows(), strict=True)]
         found = [part for part in parts if part is not None]
         if not found or len(found) < len(parts):
             return None
