@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -66,35 +65,26 @@ def test_a_second_sentence_that_says_more_of_the_question_or_leads_on_is_quoted(
     assert [citation.number for citation in answer.citations] == [1, 1, 2]
 
 
-EVEN_QUESTION = "Which valley tower harbour garden bridge castle?"
-EVEN = [
-    Candidate(
-        "0",
+def test_the_order_of_words_in_a_process_changes_nothing():
+    asked = "Which valley tower harbour garden bridge castle?"
+    texts = [
         "The church and the garden and the bridge and the harbour and the tower and the palace. "
         "The museum and the harbour and the market. "
         "The mill and the bridge and the palace. "
         "The bridge and the palace and the valley.",
-    ),
-    Candidate(
-        "1",
         "The bridge and the mill and the palace and the castle and the garden and the river. "
         "The harbour and the castle and the station. "
         "The castle and the bridge and the harbour and the mill and the palace and the market. "
         "The forest and the bridge and the castle and the palace and the garden and the harbour.",
-    ),
-    Candidate(
-        "2",
         "The bridge and the harbour and the palace. "
         "The valley and the church and the palace. "
         "The tower and the church and the bridge. "
         "The harbour and the palace and the station and the tower and the market and the valley.",
-    ),
-]
-
-
-def test_the_order_of_words_in_a_process_changes_nothing():
+    ]
     code = (
-        "from tests.read.test_readers import *; print(EvidenceReader().read(EVEN_QUESTION, EVEN).citations)"
+        "from pagerag import Candidate; from pagerag.read.evidence import EvidenceReader; "
+        f"units = [Candidate(str(n), text) for n, text in enumerate({texts!r})]; "
+        f"print(EvidenceReader().read({asked!r}, units).citations)"
     )
     told = {
         subprocess.run(
@@ -103,7 +93,6 @@ def test_the_order_of_words_in_a_process_changes_nothing():
             text=True,
             check=True,
             env={**os.environ, "PYTHONHASHSEED": str(seed)},
-            cwd=Path(__file__).parents[2],
         ).stdout
         for seed in range(1, 5)
     }
