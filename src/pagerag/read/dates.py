@@ -54,19 +54,16 @@ _PROPERTIES = (
     )),
 )  # fmt: skip
 _ROLES = {
-    role: re.compile(cues, re.IGNORECASE)
-    for role, cues in {
-        "director": r"directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker ",
-        "performer": r"(?:performed|recorded|sung|written and recorded) by |by |singer |band ",
-        "composer": r"(?:composed|written|music) by |composer ",
-        "author": r"(?:written|authored) by |by |novelist |author ",
-    }.items()
+    "director": re.compile(r"(?i)directed(?: and [\w-]{1,30}){0,3} by |director |filmmaker "),
+    "performer": re.compile(r"(?i)(?:performed|recorded|sung|written and recorded) by |by |singer |band "),
+    "composer": re.compile(r"(?i)(?:composed|written|music) by |composer "),
+    "author": re.compile(r"(?i)(?:written|authored) by |by |novelist |author "),
 }
 _BEGUN = re.compile(
     r"\b(?:founded|established|started|formed|opened|created|launched|published|released|premiered|built|began)\b",
     re.IGNORECASE,
 )
-_BORN, _DIED = (re.compile(word, re.IGNORECASE) for word in (r"\bborn\b", r"\b(?:died|death)\b"))
+_BORN, _DIED = re.compile(r"(?i)\bborn\b"), re.compile(r"(?i)\b(?:died|death)\b")
 _BRACKET = re.compile(r"\(([^()]{3,160})\)")
 _END_BRACKET = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
 _DASH = re.compile(r"[-\u2013\u2014]")
