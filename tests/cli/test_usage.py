@@ -128,7 +128,7 @@ def test_tune_leaves_no_empty_folder(capsys, tmp_path):
 
 @pytest.mark.parametrize("words", [["demo"], ["index", "a.txt"]])
 def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkeypatch, words):
-    monkeypatch.setattr("pagerag.cli._options.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag.cli.options.find_spec", lambda name: None)
     (tmp_path / "a.txt").write_text("Text.")
     code, _, err = run(capsys, *words)
     assert code == 1

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from pagerag.cli._options import add_json, add_pipeline, open_pipeline, positive
 from pagerag.cli.console import OK, erase_line, error, how_many, note, outcome, paint, print_json, progress
+from pagerag.cli.options import add_json, add_pipeline, open_pipeline, positive
 from pagerag.errors import InputError, PageRAGError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
 

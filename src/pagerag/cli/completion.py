@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from pagerag._extras import need
-from pagerag.cli._options import add_json
 from pagerag.cli.console import OK, print_json
+from pagerag.cli.options import add_json
 from pagerag.errors import InputError
 
 HELP = "Print a shell completion script."

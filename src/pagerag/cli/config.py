@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from pagerag._user import trust, untrust
-from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import OK, paint, print_json
+from pagerag.cli.options import add_json, add_settings, settings_of
 from pagerag.errors import InputError
 from pagerag.settings import PROJECT_FILE, Settings, project_settings, shown, variable
 

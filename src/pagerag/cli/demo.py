@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pagerag._files import write_atomic
-from pagerag.cli._options import add_json, add_reader, add_settings, need_app, settings_of
 from pagerag.cli.console import OK, note, paint, print_json
+from pagerag.cli.options import add_json, add_reader, add_settings, need_app, settings_of
 from pagerag.errors import InputError
 
 HELP = (

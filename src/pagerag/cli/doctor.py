@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pagerag.cli._options import add_json, add_settings, settings_of
 from pagerag.cli.console import FAILED, OK, how_many, paint, print_json
+from pagerag.cli.options import add_json, add_settings, settings_of
 from pagerag.errors import MissingExtraError, PageRAGError
 from pagerag.settings import Settings, shown
 from pagerag.units import Candidate

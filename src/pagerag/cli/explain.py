@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagerag._files import write_atomic
-from pagerag.cli._options import add_pipeline, check_folder_of, open_pipeline
 from pagerag.cli.console import OK, note
+from pagerag.cli.options import add_pipeline, check_folder_of, open_pipeline
 from pagerag.errors import InputError
 from pagerag.pipeline import Result
 

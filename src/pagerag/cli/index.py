@@ -7,7 +7,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from pagerag.cli import _options
+from pagerag.cli import options
 from pagerag.cli.console import FAILED, Progress, error, how_many, note, outcome, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
@@ -37,11 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add("paths", nargs="+", metavar="PATH", help="a file or a folder")
-    _options.add_store(parser)
+    options.add_store(parser)
     add("--encoder", metavar="NAME", help="encoder of a new store; an existing one keeps its own")
     add("--prune", action="store_true", help="remove what the store holds of vanished files")
     told = "what text, title or id is called in JSONL, JSON, CSV and Parquet files"
-    _options.add_pairs(parser, "--field", "KIND=NAME", told)
+    options.add_pairs(parser, "--field", "KIND=NAME", told)
     add("--relative-to", metavar="DIR", help="store paths relative to this folder, so that both can move")
     for name, default, said in (
         ("passage-chars", _DEFAULT.passage_chars, "longest passage"),
@@ -54,20 +54,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", type=type(default), default=default, metavar="N", help=said)
     add("--follow-links", action="store_true", help="read links in a folder that lead out of it")
     add("--skip-bad-records", action="store_true", help="pass over unusable records; each is named")
-    _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
-    _options.add_settings(parser)
+    options.add_engine(parser, workers="this process alone; all cores with --engine ray")
+    options.add_settings(parser)
     add("-v", "--verbose", action="store_true", help="name each file once it is on disk")
-    _options.add_json(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Index the files; the exit code tells whether all are in."""
-    settings = _options.settings_of(args)
+    settings = options.settings_of(args)
     reading = IngestSettings(
         passage_chars=args.passage_chars,
         overlap=args.overlap,
         record_chars=args.record_chars,
-        fields=_options.pairs(args.field, "--field wants KIND=NAME, such as text=body"),
+        fields=options.pairs(args.field, "--field wants KIND=NAME, such as text=body"),
         base=args.relative_to,
         max_file_bytes=int(args.max_file_mb * 2**20),
         max_seconds=args.max_seconds,
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
-            with _options.asked_hands(args) as hands:
+            with options.asked_hands(args) as hands:
                 report = index_paths(
                     args.paths, store, reading, prune=args.prune, listener=tell, reader=reader, hands=hands
                 )
@@ -119,7 +119,7 @@ def open_for_writing(settings: Settings) -> Corpus:
 
     name = settings.store.encoder
     if (name or DEFAULT_ENCODER) == "wordllama":
-        _options.need_app("wordllama", purpose="to index documents")
+        options.need_app("wordllama", purpose="to index documents")
     place = settings.store.path
     if not store_exists(place):
         return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pagerag._extras import need
-from pagerag.cli._options import add_settings, settings_of
 from pagerag.cli.console import OK
+from pagerag.cli.options import add_settings, settings_of
 from pagerag.cli.serve import add_listening
 
 HELP = "Serve the tools select_evidence, ask and search over the Model Context Protocol."

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
-from pagerag.cli import _options
+from pagerag.cli import options
 from pagerag.cli._show import STATE_COLOURS
 from pagerag.cli.console import OK, error, how_many, note, outcome, paint, print_json, progress
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
@@ -55,25 +55,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add("file", nargs="?", metavar="POOLS", help="the file with the pools")
-    _options.add_settings(parser)
+    options.add_settings(parser)
     add("-o", "--out", metavar="FILE", help="write the promoted pools here, in their own format")
     add("--format", metavar="NAME", help="the file's format (default: detected)")
     add("--formats", action="store_true", help="list the formats and leave")
-    add("-k", type=_options.positive, metavar="N", help="units to keep (default: 5)")
+    add("-k", type=options.positive, metavar="N", help="units to keep (default: 5)")
     add("--core", action="store_true", help="keep the minimal core, not the context filled to k")
-    _options.add_promotion(parser)
+    options.add_promotion(parser)
     add("--limit", type=int, metavar="N", help="only the first N pools")
     add("--with-trace", action="store_true", help="with --out: add state, scores and core to records")
     add("--explain", action="store_true", help="print why, in words")
     told = "a second file of the format (passages, questions, facts) that does not lie beside it"
-    _options.add_pairs(parser, "--beside", "NAME=FILE", told)
+    options.add_pairs(parser, "--beside", "NAME=FILE", told)
     told = f"the name a field has in the file; fields: {', '.join(FIELDS)}"
-    _options.add_pairs(parser, "--field", "FIELD=NAME", told)
+    options.add_pairs(parser, "--field", "FIELD=NAME", told)
     add(
         "--journal", metavar="DIR", help="keep finished pools here: the same command goes on where it stopped"
     )
     add("--fresh", action="store_true", help="discard what the journal holds")
-    _options.add_engine(parser, workers="this process alone; all cores with --engine ray")
+    options.add_engine(parser, workers="this process alone; all cores with --engine ray")
     add("--json", action="store_true", help="results as JSON lines on stdout")
 
 
@@ -90,14 +90,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
-    settings = _options.settings_of(args)
-    with _options.asked_hands(args) as hands:
+    settings = options.settings_of(args)
+    with options.asked_hands(args) as hands:
         return _promote(args, _Work(args, settings, hands))
 
 
 def _promote(args: argparse.Namespace, work: _Work) -> int:
     if args.out:
-        _options.check_folder_of(args.out)
+        options.check_folder_of(args.out)
         write_promoted(args.out, work.kept(), trace=args.with_trace)
         note(f"wrote {how_many(work.done, 'promoted pool')} to {args.out}")
     elif args.json:
@@ -127,7 +127,7 @@ class _Work:
         self.args, self.settings, self.hands = args, settings, hands
         self.done = self.failed = self.empty = self.blank = 0
         wanted = "--beside takes NAME=FILE, such as --beside queries=queries.tsv"
-        self.companions = _options.pairs(args.beside, wanted)
+        self.companions = options.pairs(args.beside, wanted)
         chosen = settings.promote
         self.task = PromotionTask(
             k=chosen.k,
@@ -194,7 +194,7 @@ class _Work:
     def _pools(self, mode: Mode | None) -> Iterator[tuple[Pool, Record]]:
         args = self.args
         wanted = "--field takes FIELD=NAME, such as --field candidates=retrieved"
-        fields = _options.pairs(args.field, wanted)
+        fields = options.pairs(args.field, wanted)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
         pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pagerag.cli._options import add_reader, add_settings, settings_of
+from pagerag.cli.options import add_reader, add_settings, settings_of
 
 HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from pagerag.cli._options import add_json, add_settings, add_store, settings_of
 from pagerag.cli.console import OK, how_many, paint, print_json
+from pagerag.cli.options import add_json, add_settings, add_store, settings_of
 from pagerag.store import StoreStats, open_store
 
 HELP = "What a store holds: files, documents, units, its encoder, its size, how it is searched."

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pagerag.cli._options import add_engine, hands_of
 from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
+from pagerag.cli.options import add_engine, hands_of
 from pagerag.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
