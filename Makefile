@@ -62,9 +62,12 @@ browser: ## Chromium for the tests of the page, where it can be installed
 		|| echo "Chromium could not be installed: the page is not tested in a browser"; \
 	else echo "no Chromium, and no right to install it: the page is not tested in a browser (apt-get install chromium)"; fi
 
+# Two processes: tests wait for servers, for databases and for each other's processes more than they compute.
+WORKERS ?= 2
+
 unit: $(VENV)/.dev browser
-	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95
-	$(BIN)/python -m pytest $(CORE:%=--ignore=%)
+	$(BIN)/python -m pytest $(CORE) --cov --cov-fail-under=95 -n $(WORKERS)
+	$(BIN)/python -m pytest $(CORE:%=--ignore=%) -n $(WORKERS) --dist loadfile
 
 coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, processes that it starts included
 	$(BIN)/python -m pytest tests packages/pagerag-lab/tests --cov --cov-config=tools/coverage.ini --cov-report=

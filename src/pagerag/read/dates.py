@@ -36,7 +36,7 @@ _DATE = re.compile(
 )
 _EARLY = {"earlier", "first", "older", "sooner", "oldest", "earliest"}
 _LATE = {"later", "last", "younger", "more recently", "most recently", "newer", "youngest", "latest"}
-_WORDS = "|".join(sorted(_EARLY | _LATE | {"longer"}, key=len, reverse=True))
+_WORDS = "|".join(sorted(sorted(_EARLY | _LATE | {"longer"}), key=len, reverse=True))
 _ASKS = re.compile(
     rf"^(?P<head>.*?\b(?P<how>{_WORDS})\b(?: than the other)?)[,:]?\s+(?P<options>.+?\s+or\s+.+?)\s*\??\s*$",
     re.IGNORECASE,

@@ -18,7 +18,7 @@ _PAIRED = frozenset(["vs", "versus", "respectively"])
 _SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _WORD = re.compile(r"\w+")
 _CLAUSES = re.compile(r"[;?,/–—:]| - |\b(?:and|vs|versus|but)\b")
-_ASKING = f"(?:{'|'.join(sorted(QUESTION_WORDS, key=len, reverse=True))})"
+_ASKING = f"(?:{'|'.join(sorted(sorted(QUESTION_WORDS), key=len, reverse=True))})"
 _BEFORE = r"(?:(?:by|to|for|in|on|at|of|from|since|until|with|under|via) ){0,2}"
 _ASKS = re.compile(rf"\b{_BEFORE}{_ASKING}\b", re.IGNORECASE)
 _LISTED = re.compile(
