@@ -20,7 +20,7 @@ from pagerag.errors import InputError
 from pagerag.protocols import Encoder
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["FILES", "LabelledPool", "fold_of", "read_pools"]
+__all__ = ["FILES", "LabelledPool", "fold_of", "labelled", "read_pools"]
 
 FILES = ("documents-train", "reading-train", "wide-train", "benchmarks-train", "sentences-train")
 VARIANTS = {"removed": 0.5, "stranger": 0.35, "noisy": 0.5}
@@ -91,6 +91,11 @@ def read_pools(folder: Path, family: Mode, encoder: Encoder | None = None) -> li
         if (row["unit"] == "sentence") == (family == "sentence")
         and zlib.crc32(f"kept:{row['base']}".encode()) % 1000 < 1000 * KEPT.get(row["set"], 1.0)
     ]
+    return labelled(rows, encoder)
+
+
+def labelled(rows: Sequence[dict[str, Any]], encoder: Encoder | None = None) -> list[LabelledPool]:
+    """Return rows as pools, weighted so that no question and no large set outweighs the others."""
     count: Counter[str] = Counter()
     first: set[str] = set()
     weights = []
