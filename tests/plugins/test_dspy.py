@@ -103,6 +103,17 @@ def test_the_passages_come_back_as_they_went_in(passages):
     assert untitled.pagerag[0]["path"][0]["title"] is None
 
 
+def test_no_more_of_a_passage_is_read_than_its_text_needs():
+    class Row:
+        long_text = "Ilse Brandt composed The Silent Harbour."
+
+        @property
+        def content(self):
+            raise RuntimeError("a deferred column of a closed session")
+
+    assert PageRAG(k=1)(QUESTION, passages=[Row()]).indices == [0]
+
+
 def test_titles_in_what_colbert_returns(passages):
     from dspy.dsp.utils import dotdict
 

@@ -485,6 +485,22 @@ class TestGFMRAG:
         with pytest.raises(FormatError, match="UTF-8"):
             next(read_pools(path))
 
+    def test_line_ends_inside_a_name_are_kept(self, tmp_path: Path) -> None:
+        from pagerag.systems.formats import read_pools
+
+        path = gfm_predictions(tmp_path)
+        rows = json.loads(path.read_text())
+        name = "Line one\r\nLine two"
+        old = rows[0]["predictions"]["document"][0][0]
+        for row in rows:
+            row["predictions"]["document"][0][0] = name
+        path.write_text(json.dumps(rows))
+        nodes = (tmp_path / "nodes.csv").read_bytes()
+        quoted = f'"{name}",document'.encode()
+        (tmp_path / "nodes.csv").write_bytes(nodes.replace(f"{old},document".encode(), quoted))
+        pool, _ = next(read_pools(path))
+        assert pool.candidates[0].title == name
+
 
 class TestKG2RAG:
     def test_names(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
+from functools import partial
 from itertools import chain
 from typing import Any, Unpack
 
@@ -104,14 +105,16 @@ class PageRAG(Adjustable, dspy.Module):  # type: ignore[misc]
                 return ForeignUnit(passage, score=score)
             title, text = title_and_text(passage, self.title_separator)
             return ForeignUnit(text, score=score, title=title)
-        names = {*TEXT_KEYS, "id", "title", "score", *chain.from_iterable(astuple(self.stage.keys()))}
-        values = passage if isinstance(passage, Mapping) else {n: getattr(passage, n, None) for n in names}
-        own = next((values.get(key) for key in TEXT_KEYS if isinstance(values.get(key), str)), None)
+        get = passage.get if isinstance(passage, Mapping) else partial(getattr, passage)
+        # One by one: an attribute that nobody needs may be slow, or fail.
+        own = next((text for key in TEXT_KEYS if isinstance(text := get(key, None), str)), None)
         if own is None:
             raise InputError(
                 f"a passage of type {type(passage).__name__} has no text; "
                 f"give strings, or values with one of: {', '.join(TEXT_KEYS)}"
             )
+        names = {"id", "title", "score", *chain.from_iterable(astuple(self.stage.keys()))}
+        values = passage if isinstance(passage, Mapping) else {name: get(name, None) for name in names}
         given = values.get("score") if score is None else score
         title = None
         if self.title_separator is not None and not values.get("title"):

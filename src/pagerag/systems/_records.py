@@ -188,16 +188,15 @@ def _beside(file: Path, companion: Companion) -> Path | None:
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[IO[str]]:
-    """Open the file as text, plain or gzip; what is not UTF-8 becomes a FormatError."""
+def open_text(path: Path, newline: str | None = None) -> Iterator[IO[str]]:
+    """Open the file as text, plain or gzip, as ``open`` does; what is not UTF-8 becomes a FormatError."""
     try:
         with path.open("rb") as probe:
             head = probe.read(2)
         # By content: downloads lose and gain suffixes. What is called .gz and is no JSON either is damaged.
         packed = head == b"\x1f\x8b" or (path.suffix == ".gz" and head[:1] not in b"[{")
-        file: IO[str] = (
-            gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig")  # noqa: SIM115
-        )
+        how: dict[str, Any] = {"encoding": "utf-8-sig", "newline": newline}
+        file: IO[str] = gzip.open(path, "rt", **how) if packed else path.open(**how)  # noqa: SIM115
     except FileNotFoundError:
         raise FormatError("there is no such file", file=path) from None
     except IsADirectoryError:

@@ -131,7 +131,7 @@ class GFMRAGBackend:
 
 
 def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    with open_text(path) as file:
+    with open_text(path, newline="") as file:  # csv reads the line ends inside quotes itself
         reader = csv.DictReader(file)
         try:
             missing = [name for name in needed if name not in (reader.fieldnames or ())]
