@@ -26,7 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="which mode to fit; paragraph and document share one learned model",
     )
-    parser.add_argument("--what", choices=("weights", "learned", "all"), default="all", help="what to fit")
+    parser.add_argument(
+        "--what", choices=("weights", "learned", "slope", "all"), default="all", help="what to fit"
+    )
     parser.add_argument("--encoder", default="minilm", help="the retriever whose pools are fitted on")
     parser.add_argument("--out", type=Path, default=Path("tuned"), metavar="DIR", help="where the files go")
     parser.add_argument("--limit", type=int, help="at most this many questions of each file (a trial)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pagerag.promotion.trees import Trees
 from pagerag_lab.product import need
 
-__all__ = ["Growth", "boost", "predict", "to_trees"]
+__all__ = ["Growth", "boost", "predict", "scaled", "to_trees"]
 
 Floats = NDArray[Any]
 
@@ -89,6 +89,11 @@ def to_trees(models: Sequence[Any]) -> Trees:
         leaf[place, : len(tree["leaf_values"])] = np.array(tree["leaf_values"]) * (scale / len(bodies))
     bias = sum(body["scale_and_bias"][1][0] for body in bodies) / len(bodies)
     return Trees(feature, threshold, leaf, float(bias))
+
+
+def scaled(trees: Trees, by: float) -> Trees:
+    """Return trees whose log-odds are ``by`` times as large."""
+    return replace(trees, leaf=(trees.leaf * by).astype(np.float32), bias=trees.bias * by)
 
 
 def _body(model: Any) -> dict[str, Any]:

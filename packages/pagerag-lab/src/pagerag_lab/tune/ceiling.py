@@ -23,7 +23,8 @@ from pagerag.promotion.promoter import Promoter
 from pagerag.units import Mode
 from pagerag_lab.datasets.pool_sets import PoolQuestion, read_pool_sets
 from pagerag_lab.tune.labelled import labelled
-from pagerag_lab.tune.learned import Settings, read_rows, train
+from pagerag_lab.tune.learned import cross_validate
+from pagerag_lab.tune.pool_features import Settings, read_rows
 from pagerag_lab.tune.pool_rows import SIZE, Row, pool_rows, ranked
 
 __all__ = ["ceiling", "main", "rows_of"]
@@ -55,7 +56,7 @@ def ceiling(data: Path, family: Mode, limit: int | None = None, workers: int = 1
     rows = [row for part in by_set.values() for row in rows_of(part) if len(row["candidates"]) > 1]
     promoter, settings = Promoter(None, strategy="formula"), Settings()
     read = read_rows(labelled(rows), settings, promoter, lambda _: None, workers)
-    return train(read, settings, promoter, lambda _: None, {}, ()).figures
+    return cross_validate(read, settings, lambda _: None).figures
 
 
 def main() -> None:

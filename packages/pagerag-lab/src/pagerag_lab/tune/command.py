@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,20 @@ from numpy.typing import NDArray
 
 from pagerag import __version__
 from pagerag.errors import FormatError, InputError
+from pagerag.promotion.learned import LearnedModel
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.weights import Weights
 from pagerag.protocols import Encoder
 from pagerag.retrieve.encoders import encoder
 from pagerag.units import Mode
 from pagerag_lab.product import sha256_file, write_atomic
+from pagerag_lab.tune.boosting import scaled
 from pagerag_lab.tune.labelled import FILES, read_pools
 from pagerag_lab.tune.labelled import LabelledPool as TrainPool
-from pagerag_lab.tune.learned import Settings, read_rows, train, with_signals
+from pagerag_lab.tune.learned import train
+from pagerag_lab.tune.pool_features import Settings, read_rows, with_signals
 from pagerag_lab.tune.pools import TRAIN_FILES, LabelledPool, labelled_pools
+from pagerag_lab.tune.verdict import slope_on_unseen_sets
 from pagerag_lab.tune.weights import tune_weights
 
 __all__ = ["SIGNALS", "tune"]
@@ -54,7 +58,7 @@ def tune(
     """
     if steps < 0:
         raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
-    if what in {"learned", "all"} and pools is None:
+    if what != "weights" and pools is None:
         raise InputError(
             "the learned scorer is fitted on pools: make them with python -m pagerag_lab.tune.train_pools, "
             "and name their folder with --pools"
@@ -77,8 +81,16 @@ def tune(
         body = {"_about": {**about, "figures": found, "steps": steps}, **weights.to_dict()}
         write_atomic(out / f"weights-{mode}.json", json.dumps(body, indent=2) + "\n")
         figures["weights"] = found
+    family: Mode = "sentence" if mode == "sentence" else "document"
+    if what == "slope" and pools is not None:
+        settings = Settings()
+        read = read_rows(
+            read_pools(pools, family, model)[:limit], settings, Promoter(strategy="formula"), say, workers
+        )
+        figures["slope"] = slope_on_unseen_sets(read, settings, say)
+        for support in (False, True):
+            _with_slope(family, figures["slope"], out, support=support)
     if what in {"learned", "all"} and pools is not None:
-        family: Mode = "sentence" if mode == "sentence" else "document"
         about["pools"] = {name: sha256_file(pools / f"{name}.jsonl.gz") for name in FILES}
         promoter = Promoter(weights, strategy="formula")
         settings = Settings()
@@ -99,6 +111,20 @@ def tune(
         write_atomic(out / f"unseen-{name}.json", json.dumps(told))
         figures["learned"] = trained.figures
     return figures
+
+
+def _with_slope(family: Mode, slope: float, out: Path, *, support: bool) -> None:
+    """Write the shipped model with another slope of its verdict.
+
+    It is measured without a support encoder, whose held-out signals of whole kinds of sets nobody has.
+    """
+    shipped = LearnedModel.shipped(family, support=support)
+    if shipped is None:
+        return
+    trees = scaled(shipped.sufficiency, slope / shipped.about.get("slope", 1.0))
+    about = {**shipped.about, "slope": slope}
+    path = out / f"learned-{family}{'-support' if support else ''}.npz"
+    replace(shipped, sufficiency=trees, about=about).save(path)
 
 
 def _signals(path: Path) -> dict[str, NDArray[np.float32]]:

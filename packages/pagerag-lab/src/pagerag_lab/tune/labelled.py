@@ -20,7 +20,7 @@ from pagerag.errors import InputError
 from pagerag.protocols import Encoder
 from pagerag.units import Candidate, Mode, Pool
 
-__all__ = ["FILES", "LabelledPool", "fold_of", "labelled", "read_pools"]
+__all__ = ["FILES", "LabelledPool", "fold_of", "kind_of_set", "labelled", "read_pools"]
 
 FILES = ("documents-train", "reading-train", "wide-train", "benchmarks-train", "sentences-train")
 VARIANTS = {"removed": 0.5, "stranger": 0.35, "noisy": 0.5}
@@ -29,6 +29,16 @@ KEPT = {"nq": 0.3, "xquad": 0.7, "qasper": 0.5, "qasc_train": 0.6, "qed_train": 
 """Share of the questions of large sets that are read: more of them taught nothing and cost time."""
 GROUPS = {"documents": 2.0}
 """Sets that count for more than the root of their number: few questions, of many kinds."""
+
+
+KINDS = (
+    ("hotpotqa", "2wikimultihopqa", "hotpot_ecm", "hotpot_decoded", "musique", "musique_gold", "ircot"),
+    ("qasc_train", "entailmentbank_train"),
+    ("nq", "nq_sentences", "qed_train"),
+    ("xquad", "xquad_sentences"),
+    ("documents", "document_sentences"),
+)
+"""Sets whose questions or texts are alike: to who knows one of them the others are not new."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +91,11 @@ class LabelledPool:
 def fold_of(base: str, folds: int) -> int:
     """Return the fold of a question, the same on every machine; all questions over one corpus share one."""
     return zlib.crc32(base.encode()) % folds
+
+
+def kind_of_set(group: str) -> str:
+    """Return the name of the kind that a set belongs to: one of ``KINDS``, or its own."""
+    return next((kind[0] for kind in KINDS if group in kind), group)
 
 
 def read_pools(folder: Path, family: Mode, encoder: Encoder | None = None) -> list[LabelledPool]:
