@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -47,6 +49,23 @@ def done(*arguments: object, **options: object) -> list[list[dict[str, int]]]:
 
 def test_rows_come_in_the_order_of_the_chunks(hands):
     assert done(hands, squares, 1, CHUNKS) == done(None, squares, 1, CHUNKS) == ROWS
+
+
+def test_pools_started_at_once_leave_the_environment_as_it_was():
+    before = dict(os.environ)
+    pools = [Processes(1), Processes(1)]
+    together = Barrier(2)
+
+    def start(pool: Processes) -> None:
+        together.wait()
+        pool.start()
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(start, pools))
+    assert dict(os.environ) == before
+    for pool in pools:
+        with pool:
+            assert pool.result(pool.submit(squares, 1, [2])) == [{"item": 2, "square": 4}]
 
 
 def test_a_journal_is_used_and_not_done_again(tmp_path, hands):

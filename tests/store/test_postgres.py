@@ -435,6 +435,23 @@ def test_damage_is_found(
     assert any(said in problem for problem in store.verify())
 
 
+def test_what_stops_the_check_is_told_with_its_remedy() -> None:
+    psycopg = pytest.importorskip("psycopg")
+    from pagerag.store.postgres_database import Database
+    from pagerag.store.verify import postgres_problems
+
+    class Gone:
+        database = Database("postgresql://reader@db.internal.example.com:5432/knowledge")
+
+        @property
+        def connection(self) -> object:
+            raise psycopg.errors.AdminShutdown("terminating connection\n" + "the server said much more " * 20)
+
+    (problem,) = postgres_problems(Gone())  # type: ignore[arg-type]
+    assert ": it cannot be read to its end: " in problem
+    assert "promote a standby" in problem
+
+
 # -- commands
 
 

@@ -16,6 +16,7 @@ from pagerag.errors import InputError, WorkerLostError
 Result = TypeVar("Result")
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_ENVIRONMENT = threading.Lock()  # pools set the same variables: one starts after the other
 
 
 class Processes:
@@ -61,18 +62,19 @@ class Processes:
         """Begin to start the processes; does not wait for them."""
         if self._pool is not None:
             return self._pool
-        before = {name: os.environ[name] for name in _THREADS if name in os.environ}
-        os.environ.update(dict.fromkeys(_THREADS, "1"))
-        try:
-            pool = ProcessPoolExecutor(self.count, get_context("spawn"), initializer=_begin)
-            # Processes start with the first tasks; give them one each, long enough that every process of the
-            # pool is started, while the environment is set.
-            for _ in range(self.count):
-                pool.submit(time.sleep, 0.02)
-        finally:
-            for name in _THREADS:
-                del os.environ[name]
-            os.environ.update(before)
+        with _ENVIRONMENT:
+            before = {name: os.environ[name] for name in _THREADS if name in os.environ}
+            os.environ.update(dict.fromkeys(_THREADS, "1"))
+            try:
+                pool = ProcessPoolExecutor(self.count, get_context("spawn"), initializer=_begin)
+                # Processes start with the first tasks; give them one each, long enough that every process of
+                # the pool is started, while the environment is set.
+                for _ in range(self.count):
+                    pool.submit(time.sleep, 0.02)
+            finally:
+                for name in _THREADS:
+                    os.environ.pop(name, None)
+                os.environ.update(before)
         self._pool = pool
         return pool
 

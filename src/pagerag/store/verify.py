@@ -58,7 +58,9 @@ def _to_the_end(found: list[str]) -> Iterator[None]:
     """Add what stops the reading inside to the problems."""
     try:
         yield
-    except (sqlite3.Error, StoreError, ValueError, TypeError, LookupError) as damage:
+    except StoreError as damage:  # in our own words, with what helps
+        found.append(f"it cannot be read to its end: {damage}")
+    except (sqlite3.Error, ValueError, TypeError, LookupError) as damage:
         found.append(f"it cannot be read to its end: {' '.join(str(damage).split())[:300]}")
 
 
