@@ -379,13 +379,13 @@ class PageRAG:
     def _result(self, work: _Work, answer: Answer, started: float) -> Result:
         work.timings["total"] = time.perf_counter() - started
         units = self._shown(work)
-        if not answer.text and work.promotion.state != "insufficient":
+        if any(citation.number > len(units) for citation in answer.citations):
+            units += self._others(work)
+        elif not answer.text and work.promotion.state != "insufficient":
             # What is asked may take more than a reader can quote; its nearest evidence is shown then.
             known = {unit.id for unit in units}
             more = [unit for unit in work.promotion.context if unit.id not in known]
             units += tuple(more[: max(NEAREST - len(units), 0)])
-        elif any(citation.number > len(units) for citation in answer.citations):
-            units += self._others(work)
         return Result(work.question, answer, units, work.promotion, work.pool, work.timings)
 
 

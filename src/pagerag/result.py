@@ -40,7 +40,8 @@ class Result:
     """An answer with its evidence.
 
     ``units`` are what the answer rests on, numbered from 1 as its citations number them: the core, or the
-    context filled to k; a reader that read on beyond the core and cites nothing there shows the core.
+    context filled to k; a reader that read on beyond the core and cites nothing there shows the core. Where
+    the reader kept silent they are filled up with the nearest evidence that it did not read.
     ``promotion`` holds the graph, the paths and every decision.
     """
 

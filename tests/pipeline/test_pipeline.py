@@ -17,7 +17,7 @@ from pagerag.read import AtOnceReader
 from pagerag.read import reader as make_reader
 from pagerag.read.evidence import EvidenceReader
 from pagerag.testing import FakeReader, FakeRetriever
-from pagerag.units import Answer, Candidate
+from pagerag.units import Answer, Candidate, Citation
 
 QUESTION = "Which city was the composer of Interstellar born in?"
 UNITS = [
@@ -100,6 +100,21 @@ def test_a_reader_may_read_on_beyond_the_core(said):
     assert asyncio.run(made.aask(QUESTION)).units == result.units
     told = PageRAG(retriever=FakeRetriever(UNITS), reader=reader, mode="sentence", k=4, units="core")
     assert told.ask(QUESTION).units == result.core
+
+
+def test_a_silent_reader_may_cite_what_it_read_beyond_the_core():
+    """A reader of somebody else's: no answer, but the place that it stumbled over."""
+
+    class Stumbles(ReadingOn):
+        def read_on(self, question, core, others, *, state="enough"):
+            units = [*core, *others]
+            return Answer("", citations=(Citation(len(units), units[-1].id, quote=units[-1].text[:5]),))
+
+    made = PageRAG(retriever=FakeRetriever(UNITS), reader=Stumbles(), mode="sentence", k=4)
+    result = made.ask(QUESTION)
+    assert result.state != "insufficient"
+    (citation,) = result.to_dict()["citations"]
+    assert result.units[citation["number"] - 1].id == citation["id"]
 
 
 def test_sync_async_and_stream_agree(pipeline):

@@ -31,6 +31,7 @@ class Server:
         self.times: list[float] = []
         self.faults: list[str] = []
         self.retry_after = "0.3"
+        self.asked, self.goes_on = threading.Event(), threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -54,6 +55,9 @@ class Server:
             {"index": i, "embedding": [float(len(text)), 1.0, 0.0]} for i, text in enumerate(body["input"])
         ]
         content = json.dumps({"data": data[::-1]})  # the order of the list is not promised, the index is
+        if fault == "wait":
+            self.asked.set()
+            self.goes_on.wait(30)
         if fault == "truncated":
             content = content[: len(content) // 2]
         if fault == "schema":
@@ -142,6 +146,24 @@ def test_another_model_behind_the_endpoint_is_noticed(server: Server) -> None:
     made = EndpointEncoder("m", server.url, dimension=5)
     with pytest.raises(EndpointError, match="another model"):
         made.encode_passages(["abc"])
+
+
+def test_a_silent_endpoint_holds_up_no_other_encoder(server: Server) -> None:
+    server.faults = ["wait"]
+    waiting = threading.Thread(target=lambda: EndpointEncoder("slow", server.url).dimension, daemon=True)
+    waiting.start()
+    server.asked.wait(30)
+    other: list[int] = []
+    quick = threading.Thread(
+        target=lambda: other.append(EndpointEncoder("m", server.url).dimension), daemon=True
+    )
+    quick.start()
+    quick.join(10)
+    told = list(other)
+    server.goes_on.set()
+    waiting.join(30)
+    quick.join(30)
+    assert told == [3]
 
 
 def test_by_name(server: Server) -> None:

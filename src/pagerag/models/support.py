@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +50,16 @@ class PoolSupport:
         self._reading = Reading(**self._model.facts.get("reading", {}))
         self._larger_folder = reader_folder() if larger and not folder else None
         self._threads = threads
+        self._opened: Model | None = None
 
-    @cached_property
+    @property
     def _larger_model(self) -> Model:
         """The larger network; it is opened when a pool first needs it, and shared with the reader."""
-        return open_model("reader", self._larger_folder, self._threads)
+        # No cached_property: until Python 3.12 it holds a lock while it computes, and a child that is forked
+        # meanwhile waits for it for ever.
+        if self._opened is None:
+            self._opened = open_model("reader", self._larger_folder, self._threads)
+        return self._opened
 
     def support(self, question: str, units: Sequence[Candidate], /) -> NDArray[np.float32]:
         """Return an array of shape (units, 3), values in [0, 1], rows in the order of ``units``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,7 @@ class EndpointEncoder:
         self.query_prefix, self.passage_prefix = query_prefix, passage_prefix
         self.batch, self.timeout, self.deadline, self.attempts = batch, timeout, deadline, attempts
         self._key = api_key or os.environ.get("PAGERAG_EMBEDDING_API_KEY") or os.environ.get("OPENAI_API_KEY")
-        if dimension is not None:
-            self.dimension = dimension
+        self._dimension = dimension
         self.retry = retry or RetryPolicy(attempts=attempts)
         self._endpoint = Endpoint(
             self.url,
@@ -79,14 +78,17 @@ class EndpointEncoder:
         return cls(model, f"http{rest}", **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = "query_prefix passage_prefix batch timeout deadline attempts retry dimension".split()
-        options = {name: value for name, value in vars(self).items() if name in kept}
+        kept = "query_prefix passage_prefix batch timeout deadline attempts retry".split()
+        options = {name: getattr(self, name) for name in kept} | {"dimension": self._dimension}
         return partial(EndpointEncoder, self.model, self.url, api_key=self._key, **options), ()
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """How many numbers a vector has; asked of the endpoint the first time."""
-        return int(self._request(["dimension"]).shape[1])
+        # No cached_property: until Python 3.12 one silent endpoint would hold its lock for all encoders.
+        if self._dimension is None:
+            self._dimension = int(self._request(["dimension"]).shape[1])
+        return self._dimension
 
     def encode_queries(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return unit-length rows, one per text."""
