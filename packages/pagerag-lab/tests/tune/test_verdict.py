@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pagerag.promotion.learned import LearnedModel
 from pagerag_lab.tune.boosting import scaled
 from pagerag_lab.tune.labelled import KINDS, kind_of_set
-from pagerag_lab.tune.verdict import flattened, slope_of
+from pagerag_lab.tune.pool_features import Settings
+from pagerag_lab.tune.verdict import cuts, flattened, slope_of
 
 
 def judged(too_sure: float, n: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,6 +48,17 @@ def test_flattened_keeps_order_and_the_half(values: list[float], slope: float) -
     assert (np.diff(flat) >= 0).all()
     assert (np.abs(flat - 0.5) <= np.maximum(np.abs(told - 0.5), 1e-6) + 1e-6).all()
     assert (np.sign(flat - 0.5) * np.sign(told - 0.5) >= 0).all()
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.6, 0.2])
+def test_the_slope_moves_the_cuts_with_the_verdict(slope: float) -> None:
+    settings = Settings()
+    enough, some = cuts(settings, slope)
+    learned = np.linspace(0.01, 0.99, 197, dtype=np.float32)
+    learned = learned[(np.abs(learned - settings.enough) > 0.004) & (np.abs(learned - settings.some) > 0.004)]
+    now = flattened(learned, slope)
+    assert np.array_equal(now >= enough, learned >= settings.enough)
+    assert np.array_equal(now < some, learned < settings.some)
 
 
 def test_scaled_trees_have_scaled_log_odds() -> None:

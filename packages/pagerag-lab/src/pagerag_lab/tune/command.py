@@ -26,7 +26,7 @@ from pagerag_lab.tune.labelled import LabelledPool as TrainPool
 from pagerag_lab.tune.learned import train
 from pagerag_lab.tune.pool_features import Settings, read_rows, with_signals
 from pagerag_lab.tune.pools import TRAIN_FILES, LabelledPool, labelled_pools
-from pagerag_lab.tune.verdict import slope_on_unseen_sets
+from pagerag_lab.tune.verdict import cuts, slope_on_unseen_sets
 from pagerag_lab.tune.weights import tune_weights
 
 __all__ = ["SIGNALS", "tune"]
@@ -89,7 +89,7 @@ def tune(
         )
         figures["slope"] = slope_on_unseen_sets(read, settings, say)
         for support in (False, True):
-            _with_slope(family, figures["slope"], out, support=support)
+            _with_slope(family, figures["slope"], settings, out, support=support)
     if what in {"learned", "all"} and pools is not None:
         about["pools"] = {name: sha256_file(pools / f"{name}.jsonl.gz") for name in FILES}
         promoter = Promoter(weights, strategy="formula")
@@ -107,13 +107,13 @@ def tune(
         name = f"{family}{'-support' if signals else ''}"
         trained.model.save(out / f"learned-{name}.npz")
         unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
-        told = {"enough": settings.enough, "some": settings.some, "pools": unseen}
+        told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}
         write_atomic(out / f"unseen-{name}.json", json.dumps(told))
         figures["learned"] = trained.figures
     return figures
 
 
-def _with_slope(family: Mode, slope: float, out: Path, *, support: bool) -> None:
+def _with_slope(family: Mode, slope: float, settings: Settings, out: Path, *, support: bool) -> None:
     """Write the shipped model with another slope of its verdict.
 
     It is measured without a support encoder, whose held-out signals of whole kinds of sets nobody has.
@@ -122,9 +122,10 @@ def _with_slope(family: Mode, slope: float, out: Path, *, support: bool) -> None
     if shipped is None:
         return
     trees = scaled(shipped.sufficiency, slope / shipped.about.get("slope", 1.0))
+    enough, some = cuts(settings, slope)
     about = {**shipped.about, "slope": slope}
     path = out / f"learned-{family}{'-support' if support else ''}.npz"
-    replace(shipped, sufficiency=trees, about=about).save(path)
+    replace(shipped, sufficiency=trees, enough=enough, some=some, about=about).save(path)
 
 
 def _signals(path: Path) -> dict[str, NDArray[np.float32]]:

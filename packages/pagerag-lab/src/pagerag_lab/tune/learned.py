@@ -24,6 +24,7 @@ from pagerag_lab.tune.pool_features import Floats, ReadPool, Say, Settings
 from pagerag_lab.tune.sizes import fit_size
 from pagerag_lab.tune.verdict import (
     VerdictTable,
+    cuts,
     flattened,
     judge_unseen,
     slope_on_unseen_sets,
@@ -86,6 +87,7 @@ def train(
     held, table, figures = tested.held, tested.table, tested.figures
     say("the verdict on kinds of questions never seen")
     slope = slope_on_unseen_sets(rows, settings, say)
+    enough, some = cuts(settings, slope)
     say("final models on all questions")
     usable = [r for r, row in zip(held.rankings, rows, strict=True) if row.item.gold_ids]
     sample = np.concatenate([row.table for row in rows[::10]])
@@ -98,8 +100,8 @@ def train(
         size=to_trees(fit_size(usable, settings.size)),
         sufficiency=scaled(to_trees(boost(*table, settings.verdict)), slope),
         neutral=np.median(sample, axis=0).astype(np.float32),
-        enough=settings.enough,
-        some=settings.some,
+        enough=enough,
+        some=some,
         weights=promoter.weights(rows[0].item.mode),
         about={**about, "cross_validation": figures, "slope": slope},
     )

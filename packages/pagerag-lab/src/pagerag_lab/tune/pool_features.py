@@ -35,7 +35,7 @@ class Settings:
     verdict: Growth = field(default_factory=lambda: Growth(rounds=200, depth=4, rate=0.05, columns=0.4))
     k: int = 5
     enough: float = 0.6
-    """Probability that all evidence is there from which the state is Enough."""
+    """Probability that all evidence is there from which the state is Enough, as learned (see ``cuts``)."""
     some: float = 0.3
     """... and under which it is insufficient."""
 

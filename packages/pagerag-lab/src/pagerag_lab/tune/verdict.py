@@ -20,6 +20,7 @@ from pagerag_lab.tune.pool_features import Floats, ReadPool, Say, Settings
 
 __all__ = [
     "VerdictTable",
+    "cuts",
     "flattened",
     "judge_unseen",
     "slope_of",
@@ -132,6 +133,15 @@ def slope_of(judged: Floats, labels: Floats, weights: Floats) -> float:
         slope -= float(weights @ (odds * (now - labels))) / max(steepness, 1e-12)
         slope = min(max(slope, _FLATTEST), 1.0)
     return round(slope, 3)
+
+
+def cuts(settings: Settings, slope: float) -> tuple[float, float]:
+    """Return the probabilities at which a pool is enough and ambiguous, once the slope has moved them.
+
+    They are set on what was learned: which pools are called enough does not depend on the slope.
+    """
+    enough, some = flattened(np.array([settings.enough, settings.some], dtype=np.float32), slope).tolist()
+    return round(enough, 6), round(some, 6)
 
 
 def flattened(judged: Floats, slope: float) -> Floats:
