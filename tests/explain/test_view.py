@@ -148,6 +148,17 @@ def test_missing_words_are_phrases_of_the_question():
     assert all(phrase in promotion.question.lower() for phrase in map(str.lower, told.missing + told.covered))
 
 
+def test_words_of_different_sentences_are_no_phrase():
+    pool = [
+        Candidate("g", "gzip compresses files. The author of tar added support for pipes.", title="gzip"),
+        Candidate("z", "Support for zstd compression came in a later release.", title="tar"),
+    ]
+    promotion = promote("Since when does gzip support zstd compression?", pool, k=2, mode="document")
+    told = coverage(replace(promotion, core_places=(0, 1)), Answer("", abstained=True, reader="r"))
+    assert told.covered == ("gzip support", "zstd compression")  # gzip is the title over "support for pipes"
+    assert told.missing == ("since when",)
+
+
 def test_half_a_name_is_no_name():
     promotion = promote("Who is the mother of Anna Kowalska?", TWO_PARTS, k=1, mode="document")
     told = coverage(promotion, Answer("", abstained=True, reader="r"))

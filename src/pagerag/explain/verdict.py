@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from pagerag.promotion import Promotion
-from pagerag.text import read_question
+from pagerag.text import read_question, split_sentences
 from pagerag.text.lexicon import ANSWER_WORDS, STOP_WORDS
 from pagerag.text.tokens import all_words, fold
 from pagerag.text.wording import PlainText, is_identifier
@@ -19,6 +19,7 @@ from pagerag.units import Answer, Candidate
 
 _WH = frozenset("who whom whose what which when where why how".split())
 _ALONE = frozenset("who whom when where why".split())  # ask for something without a noun
+_BEFORE_WH = frozenset("since until till by from for with to at in on under".split())
 _MEASURES = frozenset("many much long old far large big often tall high deep hot heavy wide soon".split())
 _LIGHT = STOP_WORDS | frozenset(
     "may might must shall need needs want get gets got take takes took come comes came go goes went make "
@@ -31,6 +32,7 @@ _JOINING = frozenset("of the a an s in on at for with to by from".split())
 _GAP = 2  # joining words in a row inside a phrase: "serving of the lasagna"
 _MOST_WORDS = 7
 _LONGEST = 60_000  # characters of a unit that are looked at, as readers do
+_MOST_SENTENCES = 500  # of all units, in which a phrase is looked for
 _LONGEST_QUESTION = 4_000  # as promotion does
 # A version, a number or a name with signs inside is one word: 9.9.9, 1,000, man-db, foo_bar, 10.16+, C++.
 _WORD = re.compile(r"[^\W_]+(?:(?:[._-]|(?<=\d),(?=\d))[^\W_]+)*(?:[+#]+(?!\w))?")
@@ -188,9 +190,38 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
     ]
     missing = sorted([*lacking, *runs])
     covered = _runs(words, question, True, taken | _inside(missing), {})
+    covered = _said_together(covered, words, [promotion.candidates[place] for place in units])
     sources = PlainText(" ".join(promotion.candidates[place].source or "" for place in units))
     unsaid = _unsaid(question, words, _inside(asked), text, sources)
     return Coverage(*(_texts(words, question, part) for part in (covered, missing, unsaid)))
+
+
+def _said_together(runs: Sequence[_Run], words: Sequence[_Word], units: Sequence[Candidate]) -> list[_Run]:
+    """Return phrases cut where no sentence, with its title, has all their words.
+
+    Evidence that has "gzip" here and "zstd" there does not speak of "gzip support zstd".
+    """
+    if all(first == last for first, last in runs):
+        return list(runs)
+    sentences: list[PlainText] = []
+    for unit in units:
+        text, about = unit.text[:_LONGEST], _all_text(replace(unit, text=""))
+        spans = split_sentences(text)[: _MOST_SENTENCES - len(sentences)]
+        sentences += [PlainText(f"{about}{text[start:end]}") for start, end in spans]
+    found: list[_Run] = []
+    for first, last in runs:
+        holding = sentences
+        for place in range(first, last + 1):
+            if not words[place].telling:
+                continue
+            still = [text for text in holding if _has(text, words[place])]
+            if not still and place > first:
+                before = next(n for n in range(place - 1, first - 1, -1) if words[n].telling)
+                found.append((first, before))
+                first, still = place, [text for text in sentences if _has(text, words[place])]
+            holding = still
+        found.append((first, last))
+    return found
 
 
 def _inside(runs: Sequence[_Run]) -> set[int]:
@@ -202,7 +233,8 @@ def _texts(words: Sequence[_Word], question: str, runs: Sequence[_Run]) -> tuple
     found: dict[str, None] = {}
     for first, last in runs:
         text = " ".join(question[words[first].start : words[last].end].split())
-        found[text[:1].lower() + text[1:] if words[first].folded in _WH else text] = None
+        lower = words[first].folded in _WH | _BEFORE_WH
+        found[text[:1].lower() + text[1:] if lower else text] = None
     return tuple(found)
 
 
@@ -262,13 +294,11 @@ def _words(question: str, text: PlainText) -> list[_Word]:
     words = []
     for found in _WORD.finditer(question):
         pieces = all_words(found[0])  # several in scripts that write no spaces
-        if is_identifier(found[0]):
-            folded, there = fold(found[0]), text.has_literally(found[0])
-        else:
-            folded = " ".join(pieces)
-            there = 2 * sum(map(text.has, pieces)) > len(pieces)
+        folded = fold(found[0]) if is_identifier(found[0]) else " ".join(pieces)
         if pieces:
-            words.append(_Word(found.start(), found.end(), folded, folded not in _LIGHT, there))
+            word = _Word(found.start(), found.end(), folded, folded not in _LIGHT, False)
+            word.there = _has(text, word)
+            words.append(word)
     for name in read_question(question).surfaces:
         # A number beside a name is told on its own: “Helgrind” is there where “Helgrind 4.0” is not.
         inside = [words[n] for n in _places(question, words, name) if not _has_digit(words[n].folded)]
@@ -276,6 +306,13 @@ def _words(question: str, text: PlainText) -> list[_Word]:
             for word in inside:
                 word.there = False
     return words
+
+
+def _has(text: PlainText, word: _Word) -> bool:
+    if is_identifier(word.folded):
+        return text.has_literally(word.folded)
+    pieces = word.folded.split()
+    return 2 * sum(map(text.has, pieces)) > len(pieces)
 
 
 def _all_text(unit: Candidate) -> str:
@@ -307,7 +344,7 @@ def _asked(words: Sequence[_Word]) -> list[_Run]:
             count = sum(1 for _ in takewhile(lambda word: word.telling, words[place + 1 : place + 5]))
             last = place + (count if count <= 3 else 1)
         if last > place or words[place].folded in _ALONE:
-            found.append((place, last))
+            found.append((place - (before in _BEFORE_WH), last))  # "since when"
     return found
 
 
