@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -301,8 +302,8 @@ def test_benchmark_contexts_without_their_gold(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "ok"}\n{"text": ', "a.jsonl, line 2: is not JSON"),
         ("a.jsonl", '{"text": "ok"}\n[1]', "line 2: must be a JSON object, is list"),
         (
-            "a.jsonl",
-            '{"words": "x"}',
+            "a.csv",
+            "words\nx\n",
             "line 1: no text field; the record has: words. Name it with --field text=NAME",
         ),
         ("a.jsonl", '{"text": 5}', "line 1, field 'text': must be text, is int"),
@@ -331,7 +332,7 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: str, message
 
 
 def test_bad_records_can_be_passed_over(tmp_path: Path) -> None:
-    rows = ['{"text": "One."}', "{", '{"x": 1}', '{"text": "Two."}']
+    rows = ['{"text": "One."}', "{", '{"text": 1}', '{"text": "Two."}']
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
     settings = IngestSettings(bad_records="skip")
     found = list(read_documents(SourceFile(tmp_path / "a.jsonl", "a.jsonl"), settings))
@@ -427,3 +428,88 @@ def test_a_table_whose_text_column_is_named_keeps_to_it(tmp_path: Path) -> None:
     path.write_text("item,price\nKiln shelf,45 EUR\n", encoding="utf-8")
     [document] = read(path, replace(PLAIN, fields={"text": "item"}))
     assert (document.text, document.fields) == ("Kiln shelf", {"price": "45 EUR"})
+
+
+COUNTRIES = [{"alpha": "DE", "name": "Germany"}, {"alpha": "FR", "name": "France", "area": 1.5, "x": None}]
+TOLD = ["alpha: DE; name: Germany", "alpha: FR; name: France; area: 1.5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("list.json", COUNTRIES, TOLD),
+        ("named.json", {"4217": COUNTRIES, "version": 3, "empty": []}, TOLD),
+        ("two.json", {"a": COUNTRIES[:1], "b": COUNTRIES[1:]}, TOLD),
+        ("more.json", {"about": "All of them.", "list": COUNTRIES}, [*TOLD, "about: All of them."]),
+        ("one.json", COUNTRIES[0], TOLD[:1]),
+        ("text.json", {"text": "A text.", "notes": [{"by": "Anna"}]}, ["A text."]),
+        ("strings.json", ["One text.", "", "Another."], ["One text.", "", "Another."]),
+        ("passages.json", {"passages": ["One text."]}, ["One text."]),
+        ("mixed.json", ["One text.", COUNTRIES[0]], ["One text.", TOLD[0]]),
+        (
+            "nested.json",
+            {"who": "Anna", "tags": ["a", "b"], "home": {"city": "Bonn", "no": 3}, "films": [[1, 2]]},
+            ["who: Anna; tags: a, b; home: (city: Bonn; no: 3); films: (1, 2)"],
+        ),
+        ("vector.json", [{"name": "Anna", "vector": [0.5] * 50}], ["name: Anna"]),
+        ("faq.json", [{"question": "Who?", "answer": "Anna."}], ["question: Who?; answer: Anna."]),
+    ],
+)
+def test_json_without_texts_is_told_behind_its_keys(
+    tmp_path: Path, name: str, content: Any, texts: list[str]
+) -> None:
+    (tmp_path / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
+    assert [document.text for document in read(tmp_path / name)] == texts
+
+
+def test_json_lines_without_texts_are_told_behind_their_keys(tmp_path: Path) -> None:
+    lines = [*COUNTRIES, "One text.", {"text": "With one."}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found = read(tmp_path / "a.jsonl")
+    assert [document.text for document in found] == [*TOLD, "One text.", "With one."]
+    assert [document.title for document in found] == ["a", "a", "a", None]
+
+
+def test_told_records_keep_their_ids_and_the_title_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": 7, "name": "Anna", "x": 1}]', encoding="utf-8")
+    [document] = read(tmp_path / "a.json", replace(PLAIN, fields={"title": "name"}))
+    assert (document.record, document.title, document.text) == ("7", "Anna", "id: 7; name: Anna; x: 1")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"list": COUNTRIES}, "line 1, field 'story': is missing; the record has: alpha, name"),
+        (["One text."], "must be an object, is str"),
+        (COUNTRIES[0], "field 'story': is missing; the record has: alpha, name"),
+        ({"story": 5}, "field 'story': must be text, is int"),
+    ],
+)
+def test_a_text_that_is_named_is_never_told_instead(tmp_path: Path, content: Any, message: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(FormatError, match=re.escape(message)):
+        read(tmp_path / "a.json", replace(PLAIN, fields={"text": "story"}))
+
+
+def test_an_object_with_the_text_that_is_named_is_one_record(tmp_path: Path) -> None:
+    content = {"description": "A shop.", "reviews": [{"by": "Anna"}]}
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    [document] = read(tmp_path / "a.json", replace(PLAIN, fields={"text": "description"}))
+    assert document.text == "A shop."
+
+
+def test_what_is_told_of_a_record_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps([{"name": "x" * 2000}]), encoding="utf-8")
+    with pytest.raises(FormatError, match="longer than 1,000 characters"):
+        read(tmp_path / "a.json", replace(PLAIN, max_record_bytes=1000))
+    deep = '{"a": ' * 400 + "1" + "}" * 400
+    (tmp_path / "b.jsonl").write_text(f'{deep}\n{{"name": "Anna"}}', encoding="utf-8")
+    assert [document.text for document in read(tmp_path / "b.jsonl")] == ["", "name: Anna"]
+
+
+def test_a_benchmark_question_alone_stands_for_its_paragraphs(tmp_path: Path) -> None:
+    paragraphs = [{"title": "Main", "paragraph_text": "A river.", "is_supporting": True}]
+    (tmp_path / "a.json").write_text(
+        json.dumps({"question": "Q?", "answer": "SECRET", "paragraphs": paragraphs}), encoding="utf-8"
+    )
+    assert [document.text for document in read(tmp_path / "a.json")] == ["A river."]

@@ -257,6 +257,42 @@ def test_json(tmp_path: Path) -> None:
     assert json.loads(original[listed.start : listed.end]) == ["A list.", "Of two."]
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_json_that_is_told_behind_its_keys(tmp_path: Path, name: str) -> None:
+    things = [
+        {"item": 'Kiln "S" shelf', "price": "45 €", "size": {"wide": 3}},
+        {"item": "Glaze", "price": "7 €", "size": {"wide": 40}},
+    ]
+    rows = "\n".join(map(json.dumps, things))
+    original = rows if name == "a.jsonl" else json.dumps({"4217": things, "version": 1}, indent=1)
+    (tmp_path / name).write_text(original, encoding="utf-8")
+    documents = list(read_documents(SourceFile(tmp_path / name, name), IngestSettings()))
+    assert len(documents) == 2
+    for document, thing in zip(documents, things, strict=True):
+        assert isinstance(document, Document)
+        for said in (thing["item"], thing["price"], f"(wide: {thing['size']['wide']})"):  # type: ignore[index]
+            at = document.text.index(str(said))
+            place = document.origin.locate(at, at + len(str(said)))
+            cut = original[place.start : place.end]
+            assert place.line == original.count("\n", 0, place.start) + 1
+            if str(said).startswith("("):
+                assert json.loads(cut) == thing["size"]
+            else:
+                assert json.loads(f'"{cut}"') == said
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_json_strings(tmp_path: Path, name: str) -> None:
+    texts = ["One text. It goes on.", 'A "second" one.']
+    original = json.dumps(texts, indent=1) if name == "a.json" else "\n".join(map(json.dumps, texts))
+    (tmp_path / name).write_text(original, encoding="utf-8")
+    found = sentences(tmp_path / name)
+    assert [text for text, _ in found] == ["One text.", "It goes on.", 'A "second" one.']
+    for text, place in found:
+        assert json.loads(f'"{original[place.start : place.end]}"') == text
+        assert place.line == original.count("\n", 0, place.start) + 1
+
+
 def test_csv(tmp_path: Path) -> None:
     rows = [["text", 'the text, "quoted"\nin two lines. And more.'], ["more", "Plain text."]]
     stream = io.StringIO()

@@ -19,7 +19,7 @@ from pagerag._files import sha256_file
 from pagerag.errors import FormatError, InputError
 from pagerag.places import SourceMap
 
-_READING = 2
+_READING = 3
 """Raised when the same file would give other text or passages than before, so that it is read again."""
 
 # Control characters (line feed and tab excepted) and halves of surrogate pairs: replaced one for one, so

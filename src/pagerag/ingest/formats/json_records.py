@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from pagerag.errors import FormatError
 from pagerag.ingest.documents import BadRecord, Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode
-from pagerag.ingest.formats.records import Row, documents_of, runs_of, sniffed, unusable
+from pagerag.ingest.formats.records import Lines, Row, documents_of, has_text, runs_of, sniffed, unusable
 from pagerag.places import Run, SourceMap
 
 _LISTS = ("data", "documents", "passages", "corpus", "records", "rows")
@@ -21,7 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def read_jsonl(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
-    """Read one JSON object a line; empty lines are passed over."""
+    """Read one JSON object or string a line; empty lines are passed over."""
     return documents_of(file, settings, _json_lines(file, settings))
 
 
@@ -43,9 +46,10 @@ def _json_lines(file: SourceFile, settings: IngestSettings) -> Iterator[Row | Ba
                 if not body.strip():
                     continue
                 value = json.loads(body)
-                if not isinstance(value, dict):
+                row = _Text(body, start, (), number).row(file, settings, value, number, at)
+                if row is None:
                     raise file.bad(f"must be a JSON object, is {type(value).__name__}", line=number)
-                yield Row(number, at, value, _finder(body, 0, start, (), number))
+                yield row
             except FormatError as problem:
                 yield unusable(settings, problem)
             except (ValueError, RecursionError) as broken:  # of the decoders
@@ -55,60 +59,115 @@ def _json_lines(file: SourceFile, settings: IngestSettings) -> Iterator[Row | Ba
 
 
 def read_json(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
-    """Read a list of records, an object that holds such a list, or one record."""
+    """Read a list of records or strings, an object that holds such lists, or one record.
+
+    Where an object holds lists, what else it says is a record of its own, if it says anything in words.
+    """
     data = file.read(settings.max_file_bytes)
     source = decode(file, data)
     try:
         value = json.loads(source)
     except (ValueError, RecursionError) as broken:
         raise file.bad(f"is not JSON ({broken})") from broken
-    begin, single = 0, False
-    if isinstance(value, dict):
-        name = next((name for name in _LISTS if isinstance(value.get(name), list)), None)
-        single = name is None
-        if name is not None:
-            begin = {key: start for key, start, _ in _inside(source, 0)}[name]
-        value = [value] if name is None else value[name]
-    if not isinstance(value, list):
+    if not isinstance(value, list | dict):
         raise file.bad(f"must hold a list of records, is {type(value).__name__}")
-    step = len(data) / max(1, len(value))
+    names = _lists(value, settings) if isinstance(value, dict) else []
+    lists = [value[name] for name in names] if isinstance(value, dict) else [value]
+    step = len(data) / max(1, sum(map(len, lists)))
     newlines = [match.start() for match in re.finditer("\n", source)]
+    text = _Text(source, 0, newlines, 1)
 
     def rows() -> Iterator[Row | BadRecord]:
-        spans = iter([("", _skipped(source, 0), 0)]) if single else _inside(source, begin)
-        for number, (record, (_, start, _)) in enumerate(zip(value, spans, strict=True), start=1):
-            if isinstance(record, dict):
-                yield Row(number, int(number * step), record, _finder(source, start, 0, newlines, 1))
-            else:
-                problem = file.bad(f"must be an object, is {type(record).__name__}", field=f"[{number - 1}]")
-                yield unusable(settings, problem)
+        number = 0
+        starts = {key: start for key, start, _ in _inside(source, 0)} if names else {"": 0}
+        for name, records in zip(names or [""], lists, strict=False):
+            spans = _inside(source, starts[name])
+            for place, (record, (_, *span)) in enumerate(zip(records, spans, strict=True)):
+                number += 1
+                row = text.row(file, settings, record, number, int(number * step), *span)
+                if row is None:
+                    where = f"{name}[{place}]"
+                    problem = file.bad(f"must be an object, is {type(record).__name__}", field=where)
+                    yield unusable(settings, problem)
+                else:
+                    yield row
+        if isinstance(value, dict):
+            rest = {key: said for key, said in value.items() if key not in names}
+            if not names or ("text" not in settings.fields and _speaks(rest)):
+                row = text.row(file, settings, rest, number + 1, len(data))
+                yield from (row,) if row is not None else ()
 
     yield from documents_of(file, settings, rows())
 
 
-def _finder(
-    source: str, begin: int, shift: int, newlines: Sequence[int], line: int
-) -> Callable[[str, str], SourceMap]:
-    """Return a function that finds the text of a member of the object at ``begin``.
+def _lists(value: Mapping[str, Any], settings: IngestSettings) -> list[str]:
+    """Return which members of an object are lists of records; none where it is a record itself."""
+    if settings.fields.get("text") in value:
+        return []
+    held = {name: member for name, member in value.items() if isinstance(member, list) and member}
+    usual = [name for name in _LISTS if name in held]
+    for kind in (dict, str):
+        found = next((name for name in usual if any(isinstance(one, kind) for one in held[name])), None)
+        if found is not None:
+            return [found]
+        if has_text(value):
+            return []
+    return [name for name, member in held.items() if all(isinstance(one, dict) for one in member)]
 
-    ``source`` begins ``shift`` characters into the file, on ``line``.
-    """
-    known: dict[str, tuple[int, int]] = {}
 
-    def place(name: str, text: str) -> SourceMap:
+def _speaks(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has a value of more than one word."""
+    return any(isinstance(value, str) and len(value.split(None, 2)) > 1 for value in record.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """JSON as it is written: ``source`` begins ``shift`` characters into the file, on ``line``."""
+
+    source: str
+    shift: int
+    newlines: Sequence[int]
+    line: int
+
+    def row(
+        self,
+        file: SourceFile,
+        settings: IngestSettings,
+        value: Any,
+        number: int,
+        at: int,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Row | None:
+        """Return the row of a record that is written from ``start`` to ``end``; None for what is none."""
+        begin = _skipped(self.source, 0) if start is None else start
+        stop = len(self.source.rstrip()) if end is None else end
+        known: dict[str, tuple[int, int]] = {}
+        if isinstance(value, str) and "text" not in settings.fields:
+            value, known = {"title": file.stem, "text": value}, {"text": (begin, stop)}
+        if not isinstance(value, dict):
+            return None
+        place = partial(self._place, begin, known)
+        return Row(number, at, value, place, partial(self._lines, begin, stop))
+
+    def _lines(self, start: int, end: int) -> Lines:
+        first, last = bisect_left(self.newlines, start), bisect_left(self.newlines, end)
+        return tuple(self.shift + at for at in self.newlines[first:last]), self.line + first
+
+    def _place(self, begin: int, known: dict[str, tuple[int, int]], name: str, text: str) -> SourceMap:
+        """Find the text of a member of the object at ``begin``; ``known`` remembers where they stand."""
         if not known:
-            known.update((key, (start, end)) for key, start, end in _inside(source, begin))
+            known.update((key, (start, end)) for key, start, end in _inside(self.source, begin))
         start, end = known.get(name, (begin, begin))
-        first = line + bisect_left(newlines, start)
+        first = self.line + bisect_left(self.newlines, start)
         if start == end:
             return SourceMap(line=first)
-        if source[start] != '"':  # a list of sentences: all of it
-            return SourceMap((Run(0, len(text), shift + start, end - start),), line=first)
-        escapes = _ESCAPE.finditer(source, start, end) if source.find("\\", start, end) >= 0 else ()
-        runs = runs_of(start + 1, end - 1, (match.span() for match in escapes), shift)
+        if self.source[start] != '"':  # a list of sentences, a number, an object: all of it
+            return SourceMap((Run(0, len(text), self.shift + start, end - start),), line=first)
+        escaped = self.source.find("\\", start, end) >= 0
+        escapes = _ESCAPE.finditer(self.source, start, end) if escaped else ()
+        runs = runs_of(start + 1, end - 1, (match.span() for match in escapes), self.shift)
         return SourceMap(tuple(runs), line=first)
-
-    return place
 
 
 def _inside(source: str, begin: int) -> Iterator[tuple[str, int, int]]:

@@ -1,7 +1,8 @@
 """Turn records (of JSON, CSV, Parquet, and of the benchmarks' files) into documents; read CSV and Parquet.
 
 A record is a document: its text, title and id are found under the usual names or those that
-``IngestSettings.fields`` gives; its other plain values are kept as fields. A record of a multi-hop
+``IngestSettings.fields`` gives; its other plain values are kept as fields. A record of things (item, price,
+stock), which has no text, is told behind its keys: "item: kiln shelf; price: 45 EUR". A record of a multi-hop
 benchmark (a question with its context paragraphs) stands for its paragraphs; nothing else of it, least
 of all which of them support the answer, is read.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -31,21 +33,29 @@ _USUAL = {
     "id": ("id", "_id", "doc_id", "docid", "pid", "passage_id", "idx", "key", "url"),
 }  # fmt: skip
 _LONGEST_FIELD = 1000
+_MOST_NUMBERS = 20  # a longer list of numbers is a vector, and nothing to read
+_DEEPEST = 20
 # Parquet packs repeated values very tightly: a file may give this many characters for each of its bytes.
 _PARQUET_EXPANSION = 100
 _DOUBLED = re.compile('""')  # a quotation mark in a field
 
 
+Lines = tuple[tuple[int, ...], int]
+"""Where the lines of a record end in the file, and the number of its first line."""
+
+
 class Row(NamedTuple):
     """A record: its line or number, from 1; how far into the file it ends; its values.
 
-    ``place`` gives the way back to the file for the text of one of the values.
+    ``place`` gives the way back to the file for the text of one of the values. ``lines`` is there where a
+    record without a text may be told behind its keys.
     """
 
     number: int
     at: int
     values: Mapping[str, Any]
     place: Callable[[str, str], SourceMap]
+    lines: Callable[[], Lines] | None = None
 
 
 def documents_of(
@@ -92,20 +102,25 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Fou
             text = _joined(sentences)
             yield None, str(title), text, {}, row.place("context", text)
         return
-    names = {kind: _name(file, settings, number, record, kind) for kind in _USUAL}
-    value = record[str(names["text"])]
-    listed = isinstance(value, list) and all(isinstance(part, str) for part in value)
-    if not listed and not isinstance(value, str):
+    names = {kind: _name(file, settings, row, kind) for kind in _USUAL}
+    own = record.get(names["id"]) if names["id"] else None
+    name = clean(str(own)) if own is not None and str(own).strip() else str(number)
+    if names["text"] is None:
+        text, origin = _told(file, settings, row)
+        given = str(record.get(settings.fields.get("title", ""), "")).strip()
+        yield name, given or file.stem, text, {}, origin
+        return
+    value = record[names["text"]]
+    if not is_text(value):
         raise file.bad(f"must be text, is {type(value).__name__}", line=number, field=names["text"])
-    text = _joined(value) if listed else value
+    text = value if isinstance(value, str) else _joined(value)
     title = record.get(names["title"]) if names["title"] else None
-    origin = row.place(str(names["text"]), text)
+    origin = row.place(names["text"], text)
     if title is None and names["text"] == "contents" and "\n" in text:
         # The common layout of retrieval corpora: the title in quotes on the first line.
         head, _, rest = text.partition("\n")
         title, text = head.strip().strip('"'), rest
         origin = origin.cut(len(head) + 1, len(head) + 1 + len(rest))
-    own = record.get(names["id"]) if names["id"] else None
     used = {name for name in names.values() if name}
     fields = {
         key: value
@@ -114,21 +129,68 @@ def _read(file: SourceFile, settings: IngestSettings, row: Row) -> Iterator[_Fou
         and isinstance(value, str | int | float | bool)
         and not (isinstance(value, str) and len(value) > _LONGEST_FIELD)
     }
-    name = clean(str(own)) if own is not None and str(own).strip() else str(number)
     yield name, str(title) if title is not None and str(title).strip() else None, text, fields, origin
 
 
-def _name(
-    file: SourceFile, settings: IngestSettings, number: int, record: Mapping[str, Any], kind: str
-) -> str | None:
-    """Return what this kind of value is called in the record."""
+def is_text(value: Any) -> bool:
+    """Return whether a value is a text, whole or as a list of sentences."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(part, str) for part in value)
+    )
+
+
+def has_text(record: Mapping[str, Any]) -> bool:
+    """Return whether a record holds a text under one of the usual names, or stands for its paragraphs."""
+    return "question" in record or any(is_text(record.get(name)) for name in _USUAL["text"])
+
+
+def _told(file: SourceFile, settings: IngestSettings, row: Row) -> tuple[str, SourceMap]:
+    """Return a record as "key: value; key: value", with the way back from each value."""
+    chunks: list[str] = []
+    runs: list[Run] = []
+    at = 0
+    for key, value in row.values.items():
+        if said := _said(value):
+            head = f"{'; ' if chunks else ''}{key}: "
+            at += len(head)
+            runs += [run._replace(start=run.start + at) for run in row.place(key, said).runs]
+            at += len(said)
+            chunks += head, said
+        if at > settings.max_record_bytes:
+            problem = f"the record is longer than {settings.max_record_bytes:,} characters"
+            raise file.bad(problem, line=row.number)
+    newlines, line = row.lines() if row.lines is not None else ((), 1)
+    return "".join(chunks), SourceMap(tuple(runs), newlines, line)
+
+
+def _said(value: Any, depth: int = 0) -> str:
+    """Return a value in words, an object as "(key: value; key: value)"; nothing of a vector."""
+    if value is None or depth > _DEEPEST:
+        return ""
+    if isinstance(value, str):
+        return value if value.strip() else ""
+    if isinstance(value, list):
+        if len(value) > _MOST_NUMBERS and all(isinstance(part, int | float) for part in value):
+            return ""
+        parts = [(part, _said(part, depth + 1)) for part in value]
+        return ", ".join(f"({said})" if isinstance(part, list) else said for part, said in parts if said)
+    if isinstance(value, dict):
+        told = ((key, _said(part, depth + 1)) for key, part in value.items())
+        inside = "; ".join(f"{key}: {said}" for key, said in told if said)
+        return f"({inside})" if inside else ""
+    return json.dumps(value)
+
+
+def _name(file: SourceFile, settings: IngestSettings, row: Row, kind: str) -> str | None:
+    """Return what this kind of value is called in the record; None for the text of one that is to be told."""
+    number, record = row.number, row.values
     given = settings.fields.get(kind)
     if given is not None:
         if given in record or kind != "text":
             return given if given in record else None
         raise file.bad(f"is missing; the record has: {', '.join(map(str, record))}", line=number, field=given)
     found = next((name for name in _USUAL[kind] if name in record), None)
-    if found is None and kind == "text":
+    if found is None and kind == "text" and row.lines is None:
         raise file.bad(
             f"no text field; the record has: {', '.join(map(str, record)) or 'nothing'}. "
             "Name it with --field text=NAME",
@@ -211,12 +273,9 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
                 source = "".join(taken)
                 values = {key: value for key, value in row.items() if value}
                 cells = [(name, row.get(name) or "") for name in names]
-                place = partial(_in_csv, source, cells, characters, line)
-                if told:
-                    text = "; ".join(f"{name}: {value}" for name, value in cells if value)
-                    values = {"title": file.stem, "text": text}
-                    place = partial(_behind_headers, place, cells)
-                yield Row(number, raw.tell(), values, place)
+                lines_of = partial(_csv_lines, source, characters, line)
+                place = partial(_in_csv, source, cells, characters, lines_of)
+                yield Row(number, raw.tell(), values, place, lines_of if told else None)
                 characters, line = characters + len(source), reader.line_num + 1
                 taken.clear()
     except (csv.Error, UnicodeDecodeError) as broken:
@@ -225,8 +284,18 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
         csv.field_size_limit(before)
 
 
+def _csv_lines(source: str, shift: int, line: int) -> Lines:
+    """Return the line ends of a record that begins ``shift`` characters into the file."""
+    return tuple(shift + found.start() for found in re.finditer("\n", source)), line
+
+
 def _in_csv(
-    source: str, cells: list[tuple[str, str]], shift: int, line: int, name: str, text: str
+    source: str,
+    cells: list[tuple[str, str]],
+    shift: int,
+    lines: Callable[[], Lines],
+    name: str,
+    text: str,
 ) -> SourceMap:
     """Find a field in the lines of its record, which begin ``shift`` characters into the file."""
     at = 0
@@ -240,26 +309,10 @@ def _in_csv(
             break
         end = start + len(written)
         if key == name:
-            newlines = tuple(shift + m.start() for m in re.finditer("\n", source))
             doubled = (m.span() for m in _DOUBLED.finditer(source, start, end))
-            return SourceMap(tuple(runs_of(start, end, doubled, shift)), newlines, line)
+            return SourceMap(tuple(runs_of(start, end, doubled, shift)), *lines())
         at = end
-    return SourceMap((Run(0, len(text), shift, len(source)),), line=line)
-
-
-def _behind_headers(
-    inside: Callable[[str, str], SourceMap], cells: list[tuple[str, str]], _name: str, _text: str
-) -> SourceMap:
-    """Find the values of a row that is told as "header: value; header: value"."""
-    runs: list[Run] = []
-    found, at = SourceMap(), 0
-    for name, value in cells:
-        if value:
-            found = inside(name, value)
-            at += len(f"{name}: ") + (2 if runs else 0)
-            runs += [run._replace(start=run.start + at) for run in found.runs]
-            at += len(value)
-    return SourceMap(tuple(runs), found.newlines, found.line)
+    return SourceMap((Run(0, len(text), shift, len(source)),), line=lines()[1])
 
 
 def read_parquet(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
