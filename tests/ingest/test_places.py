@@ -223,6 +223,28 @@ def test_plain_sentences_are_cut_out_exactly(tmp_path: Path, name: str, source: 
     assert any(text.startswith(code) for text, _ in sentences(tmp_path / name)), "code keeps its indentation"
 
 
+def test_words_that_a_manual_page_broke_are_whole(tmp_path: Path) -> None:
+    original = (
+        "       The kernel's sched\u2010\n       uling runs on Pow\u2010\r\n erPC. A plain user\u2010\n       Defined one, com-\n"
+        "       mand and --no\u2010\n\n       adaptive stay. So does 3\u2010\n       rd.\n"
+    )
+    (tmp_path / "sched.txt").write_text(original, encoding="utf-8", newline="")
+    found = sentences(tmp_path / "sched.txt")
+    assert [text for text, _ in found][:2] == [
+        "The kernel's scheduling runs on PowerPC.",
+        "A plain user\u2010\nDefined one, com-\nmand and --no\u2010",
+    ]
+    assert [place.line for _, place in found] == [1, 3, 7, 7]
+    for text, place in found:
+        cut = re.sub(r"(?<=d|w)\u2010\s*(?=u|e)", "", original[place.start : place.end])
+        assert " ".join(cut.split()) == " ".join(text.split())
+    [document] = read_documents(SourceFile(tmp_path / "sched.txt", "sched.txt"), IngestSettings())
+    assert isinstance(document, Document)
+    at = document.text.index("erPC")
+    place = document.origin.locate(at, at + 4)
+    assert (original[place.start : place.end], place.line) == ("erPC", 3)
+
+
 def test_places_name_file_line_and_section(tmp_path: Path) -> None:
     (tmp_path / "leave.md").write_text(
         "# Handbook\n\nWords.\n\n## Leave\n\n### Parental leave\n\nTwelve weeks.\n"

@@ -11,7 +11,7 @@ from pagerag._extras import need
 from pagerag.ingest.builder import Piece, TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 
-_HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-[ \t]*\n[ \t]*(?=[a-zà-ÿ])")
+_HYPHEN = re.compile(r"(?<=[a-zà-ÿ])[-\u2010][ \t]*\n[ \t]*(?=[a-zà-ÿ])")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 

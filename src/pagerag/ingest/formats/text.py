@@ -9,9 +9,12 @@ from pagerag.ingest.builder import TextBuilder
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured import add_restructured, looks_restructured
-from pagerag.ingest.formats.stretch import FileSpan, Stretch, lines_of
+from pagerag.ingest.formats.stretch import Cut, FileSpan, Stretch, lines_of
 
 _ITEM = re.compile(r"[ \t]{0,40}(?:[-*+•‣–][ \t]|\d{1,4}[.)][ \t]|\(\w{1,3}\)[ \t])")
+# A word that was broken at a line's end by a true hyphen, as manual pages are set. An ASCII "-" there may
+# belong to an option or a compound.
+_BROKEN = re.compile(r"(?<=[^\W\d_])\u2010[ \t]*\n[ \t]*(?=[^\W\d_])")
 # A turn of a conversation: a time in brackets or not, then a nickname in angle brackets, or a name and a
 # colon.
 _TURN = re.compile(
@@ -42,7 +45,9 @@ def _add_text(source: str, builder: TextBuilder) -> str | None:
     def done(*, heading: int = 0) -> None:
         if paragraph:
             item = bool(_ITEM.match(source, *paragraph[0])) or turns
-            builder.block(Stretch(source, paragraph).pieces(), atom=item, heading=heading, lines=True)
+            stretch = Stretch(source, paragraph)
+            pieces = stretch.pieces(_hyphens(stretch.text))
+            builder.block(pieces, atom=item, heading=heading, lines=True)
             paragraph.clear()
 
     for start, end in lines:
@@ -58,6 +63,11 @@ def _add_text(source: str, builder: TextBuilder) -> str | None:
             paragraph.append(FileSpan(start, end))
     done()
     return title
+
+
+def _hyphens(text: str) -> list[Cut]:
+    """Return the hyphens and line ends inside words that go on in lower case."""
+    return [(*found.span(), "") for found in _BROKEN.finditer(text) if text[found.end()].islower()]
 
 
 def _underline(source: str, above: tuple[int, int], line: tuple[int, int]) -> int:
