@@ -8,8 +8,8 @@ import itertools
 import httpx
 import pytest
 
-from pagerag.errors import EndpointError
-from pagerag.serve import Client
+from pagerag.errors import EndpointError, InputError
+from pagerag.serve import AsyncClient, Client
 
 from .conftest import BODIES, GOLD, KEY, QUESTION, TEXTS, TITLES
 
@@ -274,3 +274,12 @@ def test_our_client_at_another_server_says_so(said):
         if said.startswith("event"):
             with pytest.raises(EndpointError, match="check the address"):
                 list(client.stream("Who?"))
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("key", ["…", "schlüssel", "two\nlines", " blank"])
+def test_a_key_that_no_header_may_hold_is_told(kind, key):
+    with pytest.raises(
+        InputError, match="api_key holds a line break, a space at an end or a character outside"
+    ):
+        kind("http://127.0.0.1:1", api_key=key)

@@ -266,6 +266,11 @@ class _Connection:
     ) -> None:
         self._httpx = need("httpx", "httpx", "serve", f"pagerag.serve.{self._kind}")
         self.base_url = base_url.rstrip("/")
+        if api_key and (not (api_key.isascii() and api_key.isprintable()) or api_key != api_key.strip()):
+            raise InputError(
+                "api_key holds a line break, a space at an end or a character outside ASCII; no key has "
+                "these, it is a placeholder or was copied with something else"
+            )
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         client = getattr(self._httpx, self._kind)
         self._http = client(base_url=self.base_url, headers=headers, timeout=timeout)
@@ -301,7 +306,7 @@ class _Connection:
 class Client(_Connection):
     """A client that waits.
 
-    >>> client = Client("http://127.0.0.1:8484", api_key="…")          # doctest: +SKIP
+    >>> client = Client("http://127.0.0.1:8484", api_key="KEY")        # doctest: +SKIP
     >>> client.promote("Who wrote Faust?", ["Faust is a play by Goethe."]).state   # doctest: +SKIP
     'enough'
     """
