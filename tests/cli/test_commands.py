@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,6 +75,21 @@ def test_ask_answers_with_evidence_and_places(ask):
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    ("text", "state", "code"),
+    [
+        ("Frankfurt", "enough", 0),
+        ("Frankfurt", "ambiguous", 0),
+        ("Frankfurt", "insufficient", 4),
+        ("", "enough", 4),
+    ],
+)
+def test_ask_tells_by_its_exit_code_whether_the_evidence_is_enough(ask, monkeypatch, text, state, code):
+    result = SimpleNamespace(state=state, answer=SimpleNamespace(text=text))
+    monkeypatch.setattr("pagerag.cli.ask._answered", lambda *_: result)
+    assert ask("ask", QUESTION)[0] == code
+
+
 def test_ask_opens_a_prompt(ask, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\nWhich river flows through Warsaw?\n"))
     code, out, _ = ask("ask", "--json")

@@ -23,7 +23,8 @@ examples:
   pagerag ask --file questions.txt --json > answers.jsonl      one question a line, one result a line
   pagerag ask "..." --reader evidence -v              no model: the supporting sentences
 
-exit codes: 0 answered, 1 failed, 2 wrong usage, 3 some questions of --file failed, 4 not enough evidence
+exit codes: 0 answered, 1 failed, 2 wrong usage, 3 some questions of --file failed; of one question 4: not
+enough evidence, or no answer in it (an answer that is called tentative may be printed all the same)
 """
 
 NOT_ENOUGH = 4
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         if args.question is None:
             return _prompt(pipeline, args)
         result = _answered(pipeline, args.question, args)
-        return OK if result.answer.text else NOT_ENOUGH
+        return OK if result.answer.text and result.state != "insufficient" else NOT_ENOUGH
 
 
 def _answered(pipeline: PageRAG, question: str, args: argparse.Namespace, *, line: bool = False) -> Result:
