@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -73,6 +74,13 @@ def test_help_has_examples(capsys, command):
         (["completion", "cmd"], 2, "cmd"),
         (["ask", "--raeder", "chat", "q"], 2, "did you mean --reader?"),
         (["ask", "--raeder", "chat", "q"], 2, "usage: pagerag ask"),
+        (["ask", "--colour", "q"], 2, "unrecognized arguments: --colour; pagerag ask --help"),
+        (
+            ["ask", "Who", "wrote", "nice"],
+            2,
+            'error: put the question in quotes: pagerag ask "Who wrote nice"\n',
+        ),
+        (["explain", "Who", "wrote", "-k", "3", "it?"], 2, 'in quotes: pagerag explain "Who wrote it?"\n'),
         (["index", "a.txt", "--set", "promote.k"], 1, "NAME=VALUE"),
         (["demo", "--keep", "full"], 1, "not the demo's"),
         (["demo", "--reader", "gpt"], 1, "no reader named 'gpt'"),
@@ -135,6 +143,67 @@ def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkey
     assert "wordllama and markdown-it-py are not installed" in err
     assert "pip install 'pagerag[app]'" in err
     assert not (tmp_path / "pagerag-store").exists()
+
+
+@pytest.mark.parametrize("command", ["ask", "explain"])
+def test_a_store_without_its_encoder_is_told_the_remedy_of_the_demo(capsys, tmp_path, monkeypatch, command):
+    pytest.importorskip("wordllama")
+    (tmp_path / "a.txt").write_text("Hans Zimmer was born in Frankfurt.")
+    assert run(capsys, "index", "a.txt", "--store", "s")[0] == 0
+    monkeypatch.setattr("pagerag.cli.options.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag.retrieve.encoders.wordllama.find_spec", lambda name: None)
+    code, _, err = run(capsys, command, "Where?", "--store", "s")
+    assert code == 1
+    assert "wordllama and markdown-it-py are not installed (to ask a store)" in err
+    assert "pip install 'pagerag[app]'" in err
+
+
+def test_an_unquoted_question_gets_no_usage(capsys):
+    _, _, err = run(capsys, "ask", "Who", "wrote", "nice")
+    assert "usage:" not in err
+
+
+def test_help_names_every_reader(capsys):
+    from pagerag.read import _OURS
+
+    told = " ".join(run(capsys, "ask", "--help")[1].split())
+    assert all(f"{name}" in told.replace(",", " ").split() for name in _OURS)
+
+
+def test_an_interrupted_index_goes_on_later(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.txt").write_text("Text.")
+    monkeypatch.setattr("pagerag.cli.index.index_paths", interrupted)
+    code, _, err = run(capsys, "index", "a.txt", "--store", "s")
+    assert code == 130
+    assert "error: interrupted; what was indexed is kept; the same command goes on where this one" in err
+
+
+@pytest.mark.parametrize("words", [["serve"], ["mcp", "--http"]])
+def test_a_port_that_is_taken_is_told_with_the_remedy(capsys, words):
+    pytest.importorskip("fastapi")
+    pytest.importorskip("mcp")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = run(capsys, *words, "--port", str(port))
+    assert code == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in err
+    assert "choose another with --port" in err
+
+
+@pytest.mark.parametrize("words", [["serve"], ["mcp", "--http"]])
+def test_a_store_that_is_not_there_is_told_at_the_start(capsys, tmp_path, monkeypatch, words):
+    pytest.importorskip("fastapi")
+    pytest.importorskip("mcp")
+    monkeypatch.setattr("pagerag.serve.process.run", lambda *args, **options: 0)
+    monkeypatch.setattr("pagerag.serve.process.run_app", lambda *args, **options: 0)
+    code, _, err = run(capsys, *words, "--store", "films=typo")
+    assert code == 0
+    assert "there is no store at typo yet; upload files, or make it with: pagerag index PATH" in err
 
 
 def test_completion_scripts_know_every_command_and_option(capsys):

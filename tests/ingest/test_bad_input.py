@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -402,6 +403,37 @@ def test_a_read_only_folder_for_the_store(children: Any, open_folder: Path) -> N
     problem = refused(heard)
     assert (code, problem["error"]) == (1, "StoreError")
     assert "may not write there" in problem["message"]
+
+
+@pytest.mark.parametrize("closed", ["folder", "file", "above"])
+def test_a_store_that_may_not_be_read(open_folder: Path, closed: str) -> None:
+    place = open_folder / "above" / "store"
+    place.parent.mkdir()
+    open_store(place, FakeEncoder(32), create=True).close()
+    shut = {"folder": place, "file": place / "corpus.sqlite", "above": place.parent}[closed]
+    shut.chmod(0o700)
+    program = (
+        "import os, sys; from pagerag.cli import main; import pagerag.cli.ask, pagerag.cli.index, pagerag.ingest; "
+        "import pagerag.store.sqlite, pagerag.pipeline, pagerag.retrieve; "
+        "os.setgid(65534); os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    )
+    for words in (["ask", "Who?"], ["index", str(open_folder), "--encoder", "fake"]):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words, "--store", str(place)],
+            capture_output=True, text=True, check=False, cwd=open_folder, env={**os.environ, "HOME": str(open_folder)},
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert "this user may not read it" in done.stderr, done.stderr[-500:]
+        assert "write" not in done.stderr
+        assert "is safe" not in done.stderr
+
+
+@pytest.mark.parametrize("broken", ["first", "second"])
+def test_a_line_that_is_no_json_ends_its_file_alone(good: Path, store: SqliteCorpus, broken: str) -> None:
+    lines = ["not json", '{"text": "Fine."}']
+    (good / "a.jsonl").write_text("\n".join(lines if broken == "first" else lines[::-1]), encoding="utf-8")
+    problem = one_failed(index_paths([good], store))
+    assert f"a.jsonl, line {1 if broken == 'first' else 2}: is not JSON" in problem
 
 
 def test_a_store_that_became_read_only(children: Any, open_folder: Path) -> None:

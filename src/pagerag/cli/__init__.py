@@ -42,6 +42,7 @@ COMMANDS = {
 }
 
 _PROGRAM = "pagerag"
+_CLOSE = 0.7
 ENTRY_POINTS = "pagerag.commands"
 
 LABORATORY = ("evaluate", "reproduce", "report", "tune")
@@ -81,15 +82,21 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse, and refuse unknown options here, where the sub-command is known."""
         found, unknown = super().parse_known_args(args, namespace)
+        question = getattr(found, "question", None)
+        if unknown and question and not any(word.startswith("-") for word in unknown):
+            error(f'put the question in quotes: {self.prog} "{" ".join([question, *unknown])}"')
+            raise SystemExit(USAGE)
         if unknown and self.prog != _PROGRAM:
             self.error(f"unrecognized arguments: {' '.join(map(self._explained, unknown))}")
         return found, unknown
 
     def _explained(self, word: str) -> str:
         word = shown_url(word) if "://" in word else word  # an address may hold a password
-        flags = [flag for action in self._actions for flag in action.option_strings]
-        near = get_close_matches(word.partition("=")[0], flags, 1, 0.5) if word.startswith("-") else []
-        return f"{word} (did you mean {near[0]}?)" if near else word
+        # Compared without their dashes, which would make any two alike.
+        flags = {flag.lstrip("-"): flag for action in self._actions for flag in action.option_strings}
+        name = word.partition("=")[0].lstrip("-")
+        near = get_close_matches(name, flags, 1, _CLOSE) if word.startswith("-") else []
+        return f"{word} (did you mean {flags[near[0]]}?)" if near else word
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
@@ -129,8 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
-        except KeyboardInterrupt:
-            error("interrupted")
+        except KeyboardInterrupt as interrupted:
+            error("; ".join(["interrupted", *map(str, interrupted.args)]))
             return INTERRUPTED
         except Exception:  # noqa: BLE001 - printed here, because what it quotes must be cleaned, too
             traceback.print_exc()

@@ -15,6 +15,7 @@ from pagerag.ingest.report import empty_message
 from pagerag.protocols import Corpus
 from pagerag.settings import Settings
 from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
+from pagerag.store.problems import explained
 
 HELP = """Read documents into a store. Unchanged files are skipped, changed ones replaced; a run that was
 interrupted goes on where it stopped when the same command is given again."""
@@ -30,6 +31,7 @@ exit codes: 0 all files are in the store; 3 some failed, each is named; 1 nothin
 
 _DEFAULT = IngestSettings()
 _SHOWN = 10
+_AGAIN = "what was indexed is kept; the same command goes on where this one stopped"
 _UNKNOWN = "not a known format; a text is read whatever its suffix when it is named on the command line"
 
 
@@ -86,17 +88,28 @@ def run(args: argparse.Namespace) -> int:
             progress.line(f"{event.kind} {event.path}{detail}{message}")
 
     folder = local_folder(settings.store.path)
-    new = folder is not None and not folder.exists()
+    with explained("opening", settings.store.path):
+        new = folder is not None and not folder.exists()
     if new and not any(Path(path).exists() for path in args.paths):
         raise InputError(f"there is no {' and no '.join(args.paths)}; nothing was indexed, and no store made")
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
             with options.asked_hands(args) as hands:
-                report = index_paths(
-                    args.paths, store, reading, prune=args.prune, listener=tell, reader=reader, hands=hands
-                )
-            progress.end()
+                try:
+                    report = index_paths(
+                        args.paths,
+                        store,
+                        reading,
+                        prune=args.prune,
+                        listener=tell,
+                        reader=reader,
+                        hands=hands,
+                    )
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt(_AGAIN) from None
+                finally:
+                    progress.end()
             stats = store.stats()
     done = bool(report.taken or report.removed or report.empty)
     code = outcome(done, len(report.failed) + len(report.bad_records)) if done else FAILED
@@ -121,7 +134,9 @@ def open_for_writing(settings: Settings) -> Corpus:
     if (name or DEFAULT_ENCODER) == "wordllama":
         options.need_app("wordllama", purpose="to index documents")
     place = settings.store.path
-    if not store_exists(place):
+    with explained("opening", place):
+        there = store_exists(place)
+    if not there:
         return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
     upgrade_store(place)
     with open_store(place) as present:

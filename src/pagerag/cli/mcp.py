@@ -7,7 +7,7 @@ import argparse
 from pagerag._extras import need
 from pagerag.cli.console import OK
 from pagerag.cli.options import add_settings, settings_of
-from pagerag.cli.serve import add_listening
+from pagerag.cli.serve import add_listening, port_told, tell_of_absent
 
 HELP = "Serve the tools select_evidence, ask and search over the Model Context Protocol."
 
@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     settings = settings_of(args)
     places = places_of(settings, args.stores)
+    tell_of_absent(places)
     if not args.http:
         server, service = mcp_server(settings, places)
         try:
@@ -45,4 +46,5 @@ def run(args: argparse.Namespace) -> int:
         return OK
     from pagerag.serve.process import run_app
 
-    return run_app(lambda: http_app(settings, places), settings, list(places), announce=args.json)
+    with port_told():
+        return run_app(lambda: http_app(settings, places), settings, list(places), announce=args.json)

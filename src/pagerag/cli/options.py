@@ -66,7 +66,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
     """Add ``--reader``."""
-    told = "auto, extractive, smollm2, gguf, chat or evidence (default: auto)"
+    told = "auto, extractive, extractive-small, smollm2, gguf, chat or evidence (default: auto)"
     parser.add_argument("-r", "--reader", metavar="NAME", help=told)
 
 
@@ -185,12 +185,22 @@ def settings_of(args: argparse.Namespace, **more: str) -> Settings:
 def open_pipeline(args: argparse.Namespace) -> PageRAG:
     """Return the pipeline that the settings describe; say what to do where there is no store yet."""
     from pagerag.pipeline import PageRAG
+    from pagerag.store.problems import explained
 
     settings = settings_of(args)
     path = settings.store.path
-    if "://" not in path and not Path(path).exists():
+    with explained("opening", path):
+        there = "://" in path or Path(path).exists()
+    if not there:
         raise StoreError(
             f"there is no store at {path}; make one with: pagerag index DOCUMENTS --store {path}"
             " (or see one at work with: pagerag demo)"
         )
-    return PageRAG.open(path, settings)
+    try:
+        return PageRAG.open(path, settings)
+    except MissingExtraError as missing:
+        if missing.extra != "wordllama":
+            raise
+        purpose = "to ask a store"  # with the remedy of the other commands: the encoder alone reads little
+        need_app("wordllama", purpose=purpose)
+        raise MissingExtraError(missing.package, "app", purpose) from missing

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from pagerag.cli.console import note
 from pagerag.cli.options import add_reader, add_settings, settings_of
+from pagerag.errors import SettingsError
 
 HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
 
@@ -56,4 +61,31 @@ def run(args: argparse.Namespace) -> int:
     from pagerag.serve.stores import places_of
 
     settings = settings_of(args, workers="serve.workers")
-    return start(settings, places_of(settings, args.stores), announce=args.json)
+    places = places_of(settings, args.stores)
+    tell_of_absent(places)
+    with port_told():
+        return start(settings, places, announce=args.json)
+
+
+def tell_of_absent(places: Mapping[str, str]) -> None:
+    """Print which stores are not there yet: uploads or ``pagerag index`` may make them while it runs."""
+    from pagerag.store import local_folder, store_exists
+
+    for path in places.values():
+        if local_folder(path) is not None and not store_exists(path):
+            made = f"make it with: pagerag index PATH --store {path}"
+            note(f"there is no store at {path} yet; upload files, or {made}")
+
+
+@contextmanager
+def port_told() -> Iterator[None]:
+    """Name the remedy where another program has the port."""
+    try:
+        yield
+    except SettingsError as problem:
+        cause = problem.__cause__
+        if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
+            raise SettingsError(
+                f"{problem}; stop what listens there, or choose another with --port N"
+            ) from cause
+        raise
