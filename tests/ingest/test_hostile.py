@@ -8,6 +8,7 @@ import os
 import re
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -332,6 +333,9 @@ PATTERNS = {
     "a: b\n": 30_000,
     "[10:02] <a> b\n": 15_000,
     "\u00a0": 100_000,
+    "a\u2010": 100_000,
+    "a\u2010 \n ": 40_000,
+    "a\u2010" + " " * 200: 300,
     "\ue000": 60_000,
     "\ue001": 60_000,
     "a": 300_000,
@@ -359,6 +363,22 @@ def test_patterns_that_grow_are_read_in_linear_time(tmp_path: Path, suffix: str)
             if long > 9 * short + 0.1:
                 slow[pattern] = (round(short, 2), round(long, 2))
     assert slow == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "many"),
+    [
+        ("a.csv", lambda n: "\n".join(",".join(f"{kind}{i}" for i in range(n)) for kind in "kvw")),
+        ("a.json", lambda n: json.dumps({f"k{i}": [{"v": i}] for i in range(n)}, indent=0)),
+        ("b.json", lambda n: json.dumps([{f"k{i}": f"v{i}" for i in range(n)}], indent=0)),
+        ("c.json", lambda n: json.dumps({"list": [["a", {"b": i}] for i in range(n)]})),
+        ("a.jsonl", lambda n: '{"a": [1, ' * 20 + json.dumps(["v"] * n) + "]}" * 20),
+    ],
+)
+def test_records_are_told_in_linear_time(tmp_path: Path, name: str, many: Callable[[int], str]) -> None:
+    short = min(seconds(tmp_path / name, many(5_000)) for _ in range(3))
+    long = min(seconds(tmp_path / name, many(20_000)) for _ in range(3))
+    assert long < 9 * short + 0.2
 
 
 @pytest.mark.parametrize("suffix", [".md", ".html"])

@@ -92,7 +92,8 @@ def read_json(file: SourceFile, settings: IngestSettings) -> Iterator[Document |
                 else:
                     yield row
         if isinstance(value, dict):
-            rest = {key: said for key, said in value.items() if key not in names}
+            chosen = set(names)
+            rest = {key: said for key, said in value.items() if key not in chosen}
             if not names or ("text" not in settings.fields and _speaks(rest)):
                 row = text.row(file, settings, rest, number + 1, len(data))
                 yield from (row,) if row is not None else ()

@@ -15,7 +15,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, BinaryIO, NamedTuple
 
 from pagerag._extras import need
@@ -273,9 +273,8 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
                 source = "".join(taken)
                 values = {key: value for key, value in row.items() if value}
                 cells = [(name, row.get(name) or "") for name in names]
-                lines_of = partial(_csv_lines, source, characters, line)
-                place = partial(_in_csv, source, cells, characters, lines_of)
-                yield Row(number, raw.tell(), values, place, lines_of if told else None)
+                places = _CsvPlaces(source, cells, characters, line)
+                yield Row(number, raw.tell(), values, places.place, places.lines if told else None)
                 characters, line = characters + len(source), reader.line_num + 1
                 taken.clear()
     except (csv.Error, UnicodeDecodeError) as broken:
@@ -284,35 +283,43 @@ def _csv_rows(file: SourceFile, settings: IngestSettings) -> Iterator[Row]:
         csv.field_size_limit(before)
 
 
-def _csv_lines(source: str, shift: int, line: int) -> Lines:
-    """Return the line ends of a record that begins ``shift`` characters into the file."""
-    return tuple(shift + found.start() for found in re.finditer("\n", source)), line
+class _CsvPlaces:
+    """Finds the fields of a record in its lines: ``shift`` characters into the file, from ``line`` on."""
 
+    def __init__(self, source: str, cells: list[tuple[str, str]], shift: int, line: int) -> None:
+        self.source, self.cells, self.shift, self.line = source, cells, shift, line
 
-def _in_csv(
-    source: str,
-    cells: list[tuple[str, str]],
-    shift: int,
-    lines: Callable[[], Lines],
-    name: str,
-    text: str,
-) -> SourceMap:
-    """Find a field in the lines of its record, which begin ``shift`` characters into the file."""
-    at = 0
-    for key, value in cells:
-        written = value.replace('"', '""')
-        start = source.find(written, at)
-        if start < 0:  # a field without quotation marks around it, which has some inside
-            written = value
-            start = source.find(written, at)
-        if start < 0:
-            break
-        end = start + len(written)
-        if key == name:
-            doubled = (m.span() for m in _DOUBLED.finditer(source, start, end))
-            return SourceMap(tuple(runs_of(start, end, doubled, shift)), *lines())
-        at = end
-    return SourceMap((Run(0, len(text), shift, len(source)),), line=lines()[1])
+    def lines(self) -> Lines:
+        """Return the line ends of the record."""
+        return self._ends, self.line
+
+    def place(self, name: str, text: str) -> SourceMap:
+        """Return the way back from a field."""
+        if name not in self._spans:
+            return SourceMap((Run(0, len(text), self.shift, len(self.source)),), line=self.line)
+        start, end = self._spans[name]
+        doubled = (found.span() for found in _DOUBLED.finditer(self.source, start, end))
+        return SourceMap(tuple(runs_of(start, end, doubled, self.shift)), self._ends, self.line)
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(self.shift + found.start() for found in re.finditer("\n", self.source))
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        spans: dict[str, tuple[int, int]] = {}
+        at = 0
+        for key, value in self.cells:
+            written = value.replace('"', '""')
+            start = self.source.find(written, at)
+            if start < 0:  # a field without quotation marks around it, which has some inside
+                written = value
+                start = self.source.find(written, at)
+            if start < 0:
+                break
+            at = start + len(written)
+            spans.setdefault(key, (start, at))
+        return spans
 
 
 def read_parquet(file: SourceFile, settings: IngestSettings) -> Iterator[Document | BadRecord]:
