@@ -9,7 +9,7 @@ import pytest
 from tests.sweep import assert_linear
 
 from pagerag._visible import composed, visible
-from pagerag.read import amounts, dates, prompts
+from pagerag.read import amounts, dates, prompts, unsaid
 from pagerag.read.base import bounded
 from pagerag.read.citations import locate, parse
 from pagerag.read.evidence import EvidenceReader
@@ -34,6 +34,12 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         amounts.contest,
         amounts.amounts,
         lambda text: prompts.prompt("Who?", (Candidate("x", text, title=text),)),
+        lambda text: unsaid.unsaid(Candidate("x", text, title=text[:1000])),
+        lambda text: unsaid.cut_blocks(
+            [(n, n + 2) for n in range(0, len(text), 2)],
+            [(n, n + 1) for n in range(len(text))],
+            unsaid.unsaid(Candidate("x", text)),
+        ),
     ],
     ids=[
         "visible",
@@ -46,12 +52,27 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         "contest",
         "amounts",
         "prompt",
+        "unsaid",
+        "cut",
     ],
 )
 def test_functions_are_linear(function):
     assert_linear(
         function,
-        ("\u0315\u0300", "<|im_", "first ", "[1-51,", "<think>", "born ", "more or ", "8 hr ", "1,000"),
+        (
+            "\u0315\u0300",
+            "<|im_",
+            "first ",
+            "[1-51,",
+            "<think>",
+            "born ",
+            "more or ",
+            "8 hr ",
+            "1,000",
+            "1. a?\n",
+            "# 1 a\n",
+            "first; ",
+        ),
     )
 
 

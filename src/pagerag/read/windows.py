@@ -15,6 +15,7 @@ from pagerag.models.excerpts import TITLE_CAP
 from pagerag.models.files import Model, Tokens
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.read.compose import Composed, Span, Window, compose, together
+from pagerag.read.unsaid import cut_blocks, unsaid
 from pagerag.units import Candidate, Citation
 
 __all__ = ["AskedContext", "TokenContext"]
@@ -31,7 +32,10 @@ Logits = tuple[Floats, Floats]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A run of one unit's tokens: as it is packed, whose it is, where they lie, and which are one block."""
+    """A run of one unit's tokens: as it is packed, whose it is, where they lie, and which are one block.
+
+    Tokens of the blocks may be words of an answer; those of questions and of headings' numbers are in none.
+    """
 
     packed: TokenUnit
     unit: int
@@ -54,12 +58,13 @@ class TokenContext:
         titles, texts = encoded[: len(context)], encoded[len(context) :]
         pieces = []
         for number, (unit, (title, _), (ids, offsets)) in enumerate(zip(context, titles, texts, strict=True)):
-            begins = block_starts(unit.text)
+            begins, silent = block_starts(unit.text), unsaid(unit)
             for start in range(0, len(ids) - (PIECE - STRIDE), STRIDE) if len(ids) > PIECE else (0,):
                 run = slice(start, start + PIECE)
                 place = (unit.position or 0) * 1000 + start // STRIDE
                 packed = TokenUnit(unit.document, place, title[:TITLE_CAP], ids[run])
-                pieces.append(_Piece(packed, number, offsets[run], token_blocks(begins, offsets[run])))
+                blocks = cut_blocks(token_blocks(begins, offsets[run]), offsets[run], silent)
+                pieces.append(_Piece(packed, number, offsets[run], blocks))
         return cls(context, titles, pieces)
 
     def only(self, places: Collection[int]) -> Self:
