@@ -9,7 +9,7 @@ import pytest
 from tests.sweep import assert_linear
 
 from pagerag._visible import composed, visible
-from pagerag.read import amounts, dates, prompts, unsaid
+from pagerag.read import amounts, dates, polar, prompts, unsaid
 from pagerag.read.base import bounded
 from pagerag.read.citations import locate, parse
 from pagerag.read.evidence import EvidenceReader
@@ -34,6 +34,9 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         amounts.contest,
         amounts.amounts,
         lambda text: prompts.prompt("Who?", (Candidate("x", text, title=text),)),
+        lambda text: polar.said_outright("Does born first stand here?", (Candidate("x", text, title="a"),)),
+        lambda text: polar.said_outright(text, CONTEXT),
+        lambda text: polar.reason_for("no", "Does born first stand here?", (Candidate("x", text),), [0]),
         lambda text: unsaid.unsaid(Candidate("x", text, title=text[:1000])),
         lambda text: unsaid.cut_blocks(
             [(n, n + 2) for n in range(0, len(text), 2)],
@@ -52,6 +55,9 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         "contest",
         "amounts",
         "prompt",
+        "said",
+        "said-question",
+        "reason",
         "unsaid",
         "cut",
     ],

@@ -55,6 +55,11 @@ class Composed:
     support: float
     """How well the network thinks of the units that the answer stands in, as a logit."""
     parts: int
+    kind: str = "span"
+    margin: float = 0.0
+    """Of a yes or a no: by how much its log probability is above the other's."""
+    ceiling: float = 1.0
+    """The confidence that it has at most: what nothing in the text bears out is not sure."""
 
     def signs(self, state: State, *, filled: bool = False) -> dict[str, float]:
         """Return what confidence is read from, each from 0 to 1.
@@ -74,7 +79,8 @@ def compose(question: str, windows: Sequence[Window]) -> Composed | None:
     best = max(windows, key=_worth)
     kind = max(("span", "yes", "no"), key=lambda name: best.kinds[name])
     if kind != "span":
-        return Composed(kind, best.supporting, best.kinds[kind], none, best.best_support, 1)
+        margin = best.kinds[kind] - best.kinds["no" if kind == "yes" else "yes"]
+        return Composed(kind, best.supporting, best.kinds[kind], none, best.best_support, 1, kind, margin)
     spans = ranked_spans(windows)
     if not spans:
         return Composed("", (), best.kinds["span"], none, -6.0, 1)
@@ -114,6 +120,8 @@ def together(parts: Sequence[Composed], *, each: bool = False) -> Composed:
         max(part.none for part in parts),
         min(part.support for part in parts),
         max(2, len(texts)),
+        "parts",
+        ceiling=min(part.ceiling for part in parts),
     )
 
 

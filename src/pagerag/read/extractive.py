@@ -20,6 +20,7 @@ from pagerag.read.amounts import contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
 from pagerag.read.compose import SIGNS, Composed, ranked_spans
 from pagerag.read.dates import compare
+from pagerag.read.polar import said_outright
 from pagerag.read.windows import AskedContext, TokenContext
 from pagerag.text.sub_questions import sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
@@ -30,6 +31,12 @@ LONGEST_UNIT, LONGEST_CONTEXT = 60_000, 200_000
 """Characters that are read of one unit and of all; a passage has some 1,000."""
 COMPARED = 0.95
 """Confidence in an answer that dates decide: 74 of 75 were right among all units of 2Wiki train questions."""
+SAID = 0.85
+"""Confidence in a yes or a no that a sentence of the context says in the question's own words.
+
+Of 951 questions made of sentences of train documents (386 ask what one says, 162 what one denies, 403 what
+none says) 416 are decided so, 410 of them rightly. They use the sentences' words; people do less.
+"""
 WEIGHED, LEAST_AMOUNT = 0.85, 0.35
 """Confidence in an answer that amounts decide, and the least probability of each amount among its spans.
 
@@ -63,8 +70,11 @@ answer 18 instead of 19, and the larger network reads 491 tokens a question, not
 class ExtractiveReader(AtOnceReader):
     """Answer with words of the context, and say where they stand.
 
-    The first citation is the span's unit with character offsets (a span of the title cites the unit of
-    that document which supports most, without offsets); yes and no cite the units that support them.
+    The first citation is the span's unit with character offsets; of a span of the title it is the sentence
+    that says what is asked, the place that repeats it, or the document's first unit with an empty quotation.
+    Yes and no cite the sentences of the units that support them. A yes or no that no sentence bears out is
+    hardly sure, nor is an answer of another year than the question's; a sentence that says yes or no in the
+    question's words decides (``polar.py``).
     A question that compares the dates of two is decided by the dates (``compare.py``) and cites their units.
     Text in the context is never obeyed: there is nothing that could obey it. ``confidence`` is the
     calibrated probability that the answer is right, and for an abstention the probability that the
@@ -123,7 +133,9 @@ class ExtractiveReader(AtOnceReader):
         """Everything that decides an answer besides the question and the context."""
         networks = " ".join(model.digest[:12] for model in self._models)
         least = self.least_confidence
-        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} dates amounts"
+        return (
+            f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} dates amounts polar"
+        )
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the best answer that ``context`` holds, or an abstention."""
@@ -177,11 +189,14 @@ class ExtractiveReader(AtOnceReader):
         return Answer(found.text, found.citations, confidence, reader=self.name, raw=found.text), tokens
 
     def _compared(self, question: str, context: Sequence[Candidate]) -> tuple[Answer | None, int]:
-        """Return the answer to a question that compares dates or amounts, and how many tokens were read."""
+        """Return the answer that dates, amounts or a sentence decide, and how many tokens were read."""
         dated = compare(question, context)
         if dated is not None and self.least_confidence <= COMPARED:
             cited = tuple(Citation(unit + 1, context[unit].id) for unit in dated.units)
             return Answer(dated.option, cited, COMPARED, reader=self.name, raw=dated.option), 0
+        reason = said_outright(question, context) if self.least_confidence <= SAID else None
+        if reason is not None:
+            return Answer(reason.said, (reason.cited(context),), SAID, reader=self.name, raw=reason.said), 0
         asked = contest(question) if self.least_confidence <= WEIGHED else None
         if asked is None:
             return None, 0
@@ -246,7 +261,7 @@ class ExtractiveReader(AtOnceReader):
             return 0.0
         signs = found.signs(state, filled=filled)
         total = self._offset + sum(weight * signs[name] for name, weight in self._weights.items())
-        return float(sigmoid(np.array(total)))
+        return min(found.ceiling, float(sigmoid(np.array(total))))
 
 
 extractive_reader = ExtractiveReader

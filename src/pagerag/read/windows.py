@@ -15,6 +15,7 @@ from pagerag.models.excerpts import TITLE_CAP
 from pagerag.models.files import Model, Tokens
 from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.read.compose import Composed, Span, Window, compose, together
+from pagerag.read.polar import borne_out
 from pagerag.read.unsaid import cut_blocks, unsaid
 from pagerag.units import Candidate, Citation
 
@@ -171,8 +172,11 @@ class AskedContext:
 
     def composed(self) -> Composed | None:
         """Return the best answer of the networks that have read, or nothing where there is none to read."""
-        parts = [compose(part[0], said) for part, said in zip(self.parts, self.windows(), strict=True)]
-        found = [part for part in parts if part is not None]
+        parts = [
+            (compose(question, said), question, read.context)
+            for (question, read, _), said in zip(self.parts, self.windows(), strict=True)
+        ]
+        found = [borne_out(part, asked, context) for part, asked, context in parts if part is not None]
         if not found or len(found) < len(parts):
             return None
         return found[0] if len(found) == 1 else together(found, each=self.each)
