@@ -341,6 +341,17 @@ def test_reading_goes_on_after_a_broken_line(tmp_path: Path) -> None:
     assert next(pools, None) is None
 
 
+def test_a_broken_first_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(["no JSON", "{", '{"question": "q?", "candidates": ["a text"]}']))
+    pools = read_pools(path)
+    for line in (1, 2):
+        with pytest.raises(FormatError, match=f"line {line}: not JSON"):
+            next(pools)
+    assert next(pools)[1].line == 3
+    assert next(pools, None) is None
+
+
 def test_a_broken_first_line_is_not_called_cut_off(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"question": "q\n{}\n')
     with pytest.raises(FormatError, match="line 1: not JSON"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar, cast
 
@@ -20,6 +21,7 @@ from pagerag.units import Mode
 T = TypeVar("T")
 Layout = Literal["lines", "array", "object", "table"]
 _BLOCK = 1 << 20
+_TRIED = 100  # lines that are looked at for the first record
 _CUT = "the JSON ends too early; the file was probably cut off while it was written: make it again"
 
 
@@ -232,14 +234,26 @@ def layout_of(path: Path) -> tuple[Layout, Any]:
     start = head.lstrip()
     if start.startswith("["):
         return "array", next(_array(path))[1]
+    by_lines = bool({".jsonl", ".ndjson"} & set(path.suffixes))
+    if by_lines and (first := _first_of_lines(path)) is not None:
+        return "lines", first
     if not start.startswith("{"):
         return "table", head.rstrip("\r\n")
     try:
         return "lines", json.loads(head)
     except (ValueError, RecursionError) as wrong:
-        if not isinstance(wrong, json.JSONDecodeError) or {".jsonl", ".ndjson"} & set(path.suffixes):
+        if by_lines or not isinstance(wrong, json.JSONDecodeError):
             raise _not_json(wrong, head, path, 1, last=last) from None
     return "object", read_json(path)
+
+
+def _first_of_lines(path: Path) -> Any:
+    """Return the first of a few lines that is JSON and tells something; None where none does.
+
+    What is wrong with a line is told when it is read, and the others are read all the same.
+    """
+    values = (value for _, value in islice(_lines(path), _TRIED))
+    return next((value for value in values if value and not isinstance(value, FormatError)), None)
 
 
 def json_records(path: Path) -> Iterator[tuple[int, Any]]:
