@@ -70,7 +70,7 @@ unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest $(CORE:%=--ignore=%) -n $(WORKERS) --dist loadfile
 
 coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, processes that it starts included
-	$(BIN)/python -m pytest tests packages/pagerag-lab/tests --cov --cov-config=tools/coverage.ini --cov-report=
+	$(BIN)/python -m pytest tests packages/pagerag-lab/tests -n $(WORKERS) --dist loadfile --cov --cov-config=tools/coverage.ini --cov-report=
 	$(BIN)/python tools/room_coverage.py
 
 PACKAGES := pagerag-models pagerag-reader pagerag-lab $(PARTNERS)
