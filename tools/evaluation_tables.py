@@ -18,7 +18,19 @@ EXPERIMENTS = (
     "sentence-table", "mixed-table", "component-ablation", "edge-types", "feature-groups", "feature-ablation",
     "noise", "positions", "cases", "open-table", "sufficiency", "breadth", "documents",
 )  # fmt: skip
-PARTS = ("", "open", "hotpotqa", "musique", "2wikimultihopqa", "averages", "bm25", "minilm", "summary")
+PARTS = (
+    "open",
+    "hotpotqa",
+    "musique",
+    "2wikimultihopqa",
+    "averages",
+    "bm25",
+    "minilm",
+    "",
+    "facts",
+    "evidence",
+    "against-plain",
+)
 
 
 def place(file: Path) -> tuple[int, int, str]:
