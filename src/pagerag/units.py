@@ -79,6 +79,12 @@ class Candidate:
         """What identifies the document this unit comes from: source, else title, else the unit itself."""
         return self.source or self.title or self.id
 
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The headings that it stands under, outermost first, where its metadata has a ``section_path``."""
+        path = self.metadata.get("section_path")
+        return tuple(map(str, path)) if isinstance(path, list | tuple) else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:

@@ -9,6 +9,7 @@ import pytest
 from tests.sweep import assert_linear
 
 from pagerag._visible import composed, visible
+from pagerag.models.blocks import block_starts
 from pagerag.read import amounts, dates, polar, prompts, unsaid
 from pagerag.read.base import bounded
 from pagerag.read.citations import locate, parse
@@ -37,11 +38,11 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         lambda text: polar.said_outright("Does born first stand here?", (Candidate("x", text, title="a"),)),
         lambda text: polar.said_outright(text, CONTEXT),
         lambda text: polar.reason_for("no", "Does born first stand here?", (Candidate("x", text),), [0]),
-        lambda text: unsaid.unsaid(Candidate("x", text, title=text[:1000])),
+        lambda text: unsaid.unsaid(Candidate("x", text, title=text[:1000]), block_starts(text)),
         lambda text: unsaid.cut_blocks(
             [(n, n + 2) for n in range(0, len(text), 2)],
             [(n, n + 1) for n in range(len(text))],
-            unsaid.unsaid(Candidate("x", text)),
+            unsaid.unsaid(Candidate("x", text), block_starts(text)),
         ),
     ],
     ids=[

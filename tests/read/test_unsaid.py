@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from pagerag import Candidate
+from pagerag.models.blocks import block_starts
 from pagerag.read.unsaid import cut_blocks, unsaid
 
 
 def left_out(text: str, title: str | None = None, *sections: str) -> list[str]:
     metadata = {"section_path": list(sections)} if sections else {}
-    return [text[low:high] for low, high in unsaid(Candidate("u", text, title, metadata=metadata))]
+    unit = Candidate("u", text, title, metadata=metadata)
+    return [text[low:high] for low, high in unsaid(unit, block_starts(text))]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pagerag.errors import InputError, StoreError, StoreMismatchError
-from pagerag.store import FileRecord, SqliteCorpus, open_store, place_of
+from pagerag.store import FileRecord, SqliteCorpus, open_store, place_of, store_exists
 from pagerag.store.problems import explained
 from pagerag.store.schema import pack_unit
 from pagerag.testing import FakeEncoder
@@ -186,6 +186,15 @@ def test_a_folder_that_may_only_be_read(store: SqliteCorpus, tmp_path: Path) -> 
         [sys.executable, "-c", program, store.location], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr[-500:]
+
+
+def test_a_store_that_may_not_be_looked_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object, **__: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    with pytest.raises(StoreError, match="this user may not"):
+        store_exists(tmp_path / "store")
 
 
 @pytest.mark.parametrize(

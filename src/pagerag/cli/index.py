@@ -134,9 +134,7 @@ def open_for_writing(settings: Settings) -> Corpus:
     if (name or DEFAULT_ENCODER) == "wordllama":
         options.need_app("wordllama", purpose="to index documents")
     place = settings.store.path
-    with explained("opening", place):
-        there = store_exists(place)
-    if not there:
+    if not store_exists(place):
         return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
     upgrade_store(place)
     with open_store(place) as present:

@@ -316,9 +316,7 @@ def _has(text: PlainText, word: _Word) -> bool:
 
 
 def _all_text(unit: Candidate) -> str:
-    path = unit.metadata.get("section_path")
-    section = " ".join(map(str, path)) if isinstance(path, list | tuple) else ""
-    return f"{unit.title or ''} {section} {unit.text[:_LONGEST]}"
+    return f"{unit.title or ''} {' '.join(unit.sections)} {unit.text[:_LONGEST]}"
 
 
 def _asked(words: Sequence[_Word]) -> list[_Run]:

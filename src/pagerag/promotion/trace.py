@@ -101,8 +101,7 @@ class SupportPath:
 
 def unit_label(unit: Candidate) -> str:
     """Return what a person calls a unit: its document's title and its section, or its id."""
-    path = unit.metadata.get("section_path")
-    last = str(path[-1]) if isinstance(path, list | tuple) and path else unit.metadata.get("section")
+    last = unit.sections[-1] if unit.sections else unit.metadata.get("section")
     parts = dict.fromkeys(" ".join(part.split()) for part in (unit.title, last) if isinstance(part, str))
     return " › ".join(part for part in parts if part) or unit.id
 

@@ -88,9 +88,7 @@ def _best_sentences(
             score += 2 * rare * bool(cues & asked.relations)
             score += rare * bool(flags & _FLAG_OF.get(asked.answer, 0))
             scores.append(score)
-        path = unit.metadata.get("section_path")
-        sections = path if isinstance(path, list | tuple) else ()
-        headings = {fold(str(name)).strip(" .") for name in (unit.title or "", *sections)}
+        headings = {fold(name).strip(" .") for name in (unit.title or "", *unit.sections)}
         telling = [
             place
             for place, (start, end) in enumerate(analysis.spans)

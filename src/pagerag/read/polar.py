@@ -222,9 +222,7 @@ def _asked(question: str) -> frozenset[str] | None:
 
 
 def _read(place: int, unit: Candidate) -> _Unit:
-    path = unit.metadata.get("section_path")
-    sections = path if isinstance(path, list | tuple) else ()
-    heads = [word for name in (unit.title or "", *map(str, sections)) for word in all_words(name[:300])]
+    heads = [word for name in (unit.title or "", *unit.sections) for word in all_words(name[:300])]
     weakened = not (_LACKS | _DENIES).isdisjoint(heads)
     return _Unit(place, frozenset(map(_stem, heads)), weakened, list(_sentences(unit.text)))
 
@@ -250,8 +248,7 @@ def _sentences(text: str) -> Iterator[_Sentence]:
 
 def _answered(asked: frozenset[str], unit: _Unit, given: Candidate) -> Iterator[Reason]:
     """Yield each "Yes" and "No" that stands right behind the question's own words."""
-    path = given.metadata.get("section_path")
-    heading = str(path[-1])[:300] if isinstance(path, list | tuple) and path else given.title or ""
+    heading = given.sections[-1][:300] if given.sections else given.title or ""
     before, start = _Sentence(heading, 0, len(heading)), -1
     for sentence in unit.sentences:
         if before.asks and (said := _PLAIN.match(sentence.text)):

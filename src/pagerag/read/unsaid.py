@@ -10,7 +10,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pagerag.models.blocks import block_starts
 from pagerag.text import split_sentences
 from pagerag.units import Candidate
 
@@ -23,20 +22,17 @@ _ASKED = re.compile(r"[?\uff1f][*_)]*$")
 _LONGEST_HEADING = 300
 
 
-def unsaid(unit: Candidate) -> list[tuple[int, int]]:
+def unsaid(unit: Candidate, starts: Sequence[int]) -> list[tuple[int, int]]:
     """Return the runs of characters, in order and apart, in which no answer may stand.
 
-    A heading is what the unit's section path or title names, a line behind ``#``, or a question.
+    ``starts`` is where the blocks of its text begin. A heading is what the unit's section path or title
+    names, a line behind ``#``, or a question.
     """
     text = unit.text
     if not any(sign.isdigit() or sign in "?\uff1f" for sign in text):
         return []
-    path = unit.metadata.get("section_path")
-    names = {
-        _bare(str(name)) for name in (unit.title or "", *(path if isinstance(path, list | tuple) else ()))
-    }
+    names = {_bare(name) for name in (unit.title or "", *unit.sections)}
     found = []
-    starts = block_starts(text)
     for start, end in pairwise([0, *starts, len(text)]):
         line_end = text.find("\n", start, min(end, start + _LONGEST_HEADING))
         line = text[start : line_end if line_end >= 0 else min(end, start + _LONGEST_HEADING)]

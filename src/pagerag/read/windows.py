@@ -59,7 +59,8 @@ class TokenContext:
         titles, texts = encoded[: len(context)], encoded[len(context) :]
         pieces = []
         for number, (unit, (title, _), (ids, offsets)) in enumerate(zip(context, titles, texts, strict=True)):
-            begins, silent = block_starts(unit.text), unsaid(unit)
+            begins = block_starts(unit.text)
+            silent = unsaid(unit, begins)
             for start in range(0, len(ids) - (PIECE - STRIDE), STRIDE) if len(ids) > PIECE else (0,):
                 run = slice(start, start + PIECE)
                 place = (unit.position or 0) * 1000 + start // STRIDE

@@ -9,6 +9,7 @@ from pagerag.places import Place, place_of
 from pagerag.protocols import Corpus, Encoder
 from pagerag.store.memory import MemoryCorpus
 from pagerag.store.places import sentences_of
+from pagerag.store.problems import explained
 from pagerag.store.schema import SCHEMA_VERSION
 from pagerag.store.sqlite import FILE_NAME, OLD_NAME, SqliteCorpus
 from pagerag.text.terms import encoded_text
@@ -88,7 +89,8 @@ def store_exists(location: str | Path) -> bool:
     """Return whether there is a store at the location, of this version of pagerag or another."""
     folder = local_folder(str(location))
     if folder is not None:
-        return any((folder / name).exists() for name in (FILE_NAME, OLD_NAME))
+        with explained("opening", str(folder)):
+            return any((folder / name).exists() for name in (FILE_NAME, OLD_NAME))
     if _scheme(location) in POSTGRES:
         from pagerag.store.postgres import exists
 

@@ -81,35 +81,33 @@ def tune(
         body = {"_about": {**about, "figures": found, "steps": steps}, **weights.to_dict()}
         write_atomic(out / f"weights-{mode}.json", json.dumps(body, indent=2) + "\n")
         figures["weights"] = found
+    if what == "weights" or pools is None:
+        return figures
     family: Mode = "sentence" if mode == "sentence" else "document"
-    if what == "slope" and pools is not None:
-        settings = Settings()
-        read = read_rows(
-            read_pools(pools, family, model)[:limit], settings, Promoter(strategy="formula"), say, workers
-        )
-        figures["slope"] = slope_on_unseen_sets(read, settings, say)
+    about["pools"] = {name: sha256_file(pools / f"{name}.jsonl.gz") for name in FILES}
+    promoter = Promoter(weights, strategy="formula")
+    settings = Settings()
+    train_pools = read_pools(pools, family, model)[:limit]
+    say(f"{len(train_pools)} pools")
+    rows = read_rows(train_pools, settings, promoter, say, workers)
+    if what == "slope":
+        figures["slope"] = slope_on_unseen_sets(rows, settings, say)
         for support in (False, True):
             _with_slope(family, figures["slope"], settings, out, support=support)
-    if what in {"learned", "all"} and pools is not None:
-        about["pools"] = {name: sha256_file(pools / f"{name}.jsonl.gz") for name in FILES}
-        promoter = Promoter(weights, strategy="formula")
-        settings = Settings()
-        train_pools = read_pools(pools, family, model)[:limit]
-        say(f"{len(train_pools)} pools")
-        rows = read_rows(train_pools, settings, promoter, say, workers)
-        signals: tuple[str, ...] = ()
-        if support_signals is not None:
-            known = _signals(support_signals)
-            rows = [row for row in rows if _fits(known, row.item)]
-            with_signals(rows, lambda item: known[item.id])
-            signals = SIGNALS
-        trained = train(rows, settings, promoter, say, about, signals)
-        name = f"{family}{'-support' if signals else ''}"
-        trained.model.save(out / f"learned-{name}.npz")
-        unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
-        told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}
-        write_atomic(out / f"unseen-{name}.json", json.dumps(told))
-        figures["learned"] = trained.figures
+        return figures
+    signals: tuple[str, ...] = ()
+    if support_signals is not None:
+        known = _signals(support_signals)
+        rows = [row for row in rows if _fits(known, row.item)]
+        with_signals(rows, lambda item: known[item.id])
+        signals = SIGNALS
+    trained = train(rows, settings, promoter, say, about, signals)
+    name = f"{family}{'-support' if signals else ''}"
+    trained.model.save(out / f"learned-{name}.npz")
+    unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
+    told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}
+    write_atomic(out / f"unseen-{name}.json", json.dumps(told))
+    figures["learned"] = trained.figures
     return figures
 
 

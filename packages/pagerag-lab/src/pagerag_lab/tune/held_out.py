@@ -37,12 +37,12 @@ class HeldOut:
 
 def hold_out(rows: Sequence[ReadPool], settings: Settings, say: Say) -> HeldOut:
     """Fit scores, ranking and size without each fold in turn, and judge the fold by them."""
-    first, _ = _cross_fit(rows, [row.table for row in rows], settings, say, "first round")
+    first = _cross_fit(rows, [row.table for row in rows], settings, say, "first round")
     tables = [
         np.concatenate([row.table, second_features(row.view, p)], axis=1)
         for row, p in zip(rows, first, strict=True)
     ]
-    scores, _ = _cross_fit(rows, tables, settings, say, "second round")
+    scores = _cross_fit(rows, tables, settings, say, "second round")
     say("the ranking")
     following = fit_next_folds(rows, scores, settings)
     say("the set's size")
@@ -73,14 +73,12 @@ def fit(rows: Sequence[ReadPool], tables: Sequence[Floats], settings: Settings) 
 
 def _cross_fit(
     rows: Sequence[ReadPool], tables: Sequence[Floats], settings: Settings, say: Say, name: str
-) -> tuple[list[Floats], list[Any]]:
-    """Return out-of-fold probabilities for every row, and the fold models."""
+) -> list[Floats]:
+    """Return out-of-fold probabilities for every row."""
     out: list[Floats] = [np.empty(0, dtype=np.float32)] * len(rows)
-    models = []
     for fold in range(settings.folds):
         inside = [i for i, row in enumerate(rows) if row.fold != fold]
         model = fit([rows[i] for i in inside], [tables[i] for i in inside], settings)
-        models.append(model)
         held = [i for i, row in enumerate(rows) if row.fold == fold]
         if held:
             values = predict(model, np.concatenate([tables[i] for i in held]))
@@ -88,7 +86,7 @@ def _cross_fit(
             for i, part in zip(held, np.split(values, ends[:-1]), strict=True):
                 out[i] = part
         say(f"{name}: fold {fold + 1}/{settings.folds}")
-    return out, models
+    return out
 
 
 def fit_next(rows: Sequence[ReadPool], scores: Sequence[Floats], settings: Settings) -> Trees:
