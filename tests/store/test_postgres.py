@@ -127,6 +127,7 @@ SECRET = "s3cr3t/p@ss"
     ],
 )
 def test_passwords_are_never_printed(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("psycopg")
     with pytest.raises((StoreError, InputError)) as told:
         open_store(address)
     assert main(["stats", "--store", address]) == 1
@@ -164,6 +165,7 @@ def test_addresses() -> None:
         "postgresql://c/y",
         "postgres://d/z",
     ]
+    pytest.importorskip("psycopg")
     address = postgres_database.Address(
         "postgresql://me:pass@h1:1,h2:2/db?schema=team&pool=3&timeout=2.5&sslmode=require"
     )
