@@ -100,6 +100,60 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
 
 
 @pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["serve", "--port", "2", "--set", "serve.port=1"],
+            "--port 2 and --set serve.port=1 are one setting",
+        ),
+        (["serve", "--workers", "2", "--set", "serve.workers=1"], "--workers 2 and --set serve.workers=1"),
+        (["mcp", "--insecure", "--set", "serve.insecure=no"], "--insecure and --set serve.insecure=no"),
+        (
+            ["mcp", "-s", "a", "-s", "b", "--set", "store.path=a"],
+            "--store a --store b and --set store.path=a",
+        ),
+        (["serve", "--store", "a", "--set", 'serve.stores={"a": "a"}'], "--store a and --set serve.stores="),
+        (
+            ["ask", "q", "--no-adaptive", "--set", "retrieve.adaptive=1"],
+            "--no-adaptive and --set retrieve.ad",
+        ),
+        (["explain", "q", "-k", "3", "--set", "promote.k=4"], "-k 3 and --set promote.k=4"),
+        (["index", "a", "--store", "s", "--set", "store.path=t"], "--store s and --set store.path=t"),
+        (["promote", "p", "--mode", "auto", "--set", "promote.mode=sentence"], "--mode auto and --set"),
+        (
+            ["demo", "--reader", "chat", "--set", "read.reader=auto"],
+            "--reader chat and --set read.reader=auto",
+        ),
+        (["doctor", "--store", "a", "--set", "store.path=b"], "--store a and --set store.path=b"),
+        (
+            ["stats", "--store", "postgresql://me:pw@h/x", "--set", "store.path=b"],
+            "--store postgresql://***@h/x",
+        ),
+    ],
+)
+def test_an_option_and_set_that_disagree_are_wrong_usage(capsys, words, told):
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert f"pagerag {words[0]} --help" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-k", "3", "--set", "promote.k=03"),
+        ("-k", "3", "--set", "promote.k= 3"),
+        ("--no-adaptive", "--set", "retrieve.adaptive=off"),
+        ("--store", "s", "--set", "store.path=s"),
+        ("-k", "3", "--set", "promote.mode=document"),
+    ],
+)
+def test_an_option_and_set_may_say_the_same(capsys, words):
+    code, _, err = run(capsys, "ask", "q", *words)
+    assert (code, "there is no store at" in err) == (1, True), err
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["index", "nowhere"], "there is no nowhere; nothing was indexed, and no store made"),

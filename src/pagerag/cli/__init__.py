@@ -80,7 +80,7 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(USAGE)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse, and refuse unknown options here, where the sub-command is known."""
+        """Parse; refuse unknown options, and those that ``--set`` contradicts, where the command is known."""
         found, unknown = super().parse_known_args(args, namespace)
         question = getattr(found, "question", None)
         if unknown and question and not any(word.startswith("-") for word in unknown):
@@ -88,6 +88,11 @@ class _Parser(argparse.ArgumentParser):
             raise SystemExit(USAGE)
         if unknown and self.prog != _PROGRAM:
             self.error(f"unrecognized arguments: {' '.join(map(self._explained, unknown))}")
+        if getattr(found, "assignments", None) and self.prog != _PROGRAM:
+            from pagerag.cli.options import contradiction
+
+            if (wrong := contradiction(found, self._actions)) is not None:
+                self.error(wrong)
         return found, unknown
 
     def _explained(self, word: str) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import note
 from pagerag.errors import InputError, MissingExtraError, StoreError
-from pagerag.settings import Settings
+from pagerag.settings import Settings, shown
 from pagerag.units import SUPPORT_CHOICES
 
 if TYPE_CHECKING:
@@ -34,9 +34,13 @@ _FLAGS = {
     "adaptive": "retrieve.adaptive",
     "host": "serve.host",
     "port": "serve.port",
+    "serve_workers": "serve.workers",
     "api_key_file": "serve.api_key_file",
     "insecure": "serve.insecure",
 }
+"""Which setting each option gives a value to."""
+_STORES = ("store.path", "serve.stores")
+"""The settings that the ``--store`` of a server, which may be given several times, stands in for."""
 
 
 def positive(text: str) -> int:
@@ -171,11 +175,42 @@ def check_folder_of(out: str) -> None:
         raise InputError(f"the folder of {out} does not exist; make it first")
 
 
-def settings_of(args: argparse.Namespace, **more: str) -> Settings:
-    """Return the settings with the flags (and ``more``) on top, ``--set`` last; print what they remark."""
-    flags = {name: getattr(args, flag, None) for flag, name in (_FLAGS | more).items()}
+def contradiction(args: argparse.Namespace, options: Iterable[argparse.Action]) -> str | None:
+    """Return what is wrong where an option and ``--set`` give one setting two values; None where none do."""
+    assigned = _assigned(args)
+    for option in options:
+        given = getattr(args, option.dest, None)
+        if given is None or given == []:
+            continue
+        for name in _STORES if option.dest == "stores" else (_FLAGS.get(option.dest, ""),):
+            if name in assigned and not _same(name, given, assigned[name]):
+                flag = option.option_strings[-1]
+                values = given if isinstance(given, list) else [given]
+                told = flag if option.nargs == 0 else " ".join(f"{flag} {shown(value)}" for value in values)
+                return f"{told} and --set {name}={shown(assigned[name])} are one setting; give it once"
+    return None
+
+
+def _same(name: str, given: Any, assigned: str) -> bool:
+    """Tell whether an option's value is the one that ``--set`` gives, as the setting reads them."""
+    if isinstance(given, list):
+        return given == [assigned]
+    one, other = (Settings().updated({name: value}, {name: "flag"}).get(name) for value in (given, assigned))
+    return bool(one == other)
+
+
+def _assigned(args: argparse.Namespace) -> dict[str, str]:
+    """Return what ``--set`` gives, by setting."""
     wanted = "--set takes NAME=VALUE, such as --set promote.k=3"
-    flags |= pairs(getattr(args, "assignments", []), wanted, empty=True)
+    return pairs(getattr(args, "assignments", []), wanted, empty=True)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Return the settings with the options and ``--set`` on top; print what they remark.
+
+    An option and ``--set`` do not disagree here: the parser has refused that (``contradiction``).
+    """
+    flags = {name: getattr(args, flag, None) for flag, name in _FLAGS.items()} | _assigned(args)
     settings = Settings.load(getattr(args, "config", None), flags=flags)
     for remark in settings.remarks:
         note(remark)

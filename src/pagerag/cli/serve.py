@@ -30,7 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_settings(parser)
     add_listening(parser)
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: 1)")
+    told = "processes (default: 1)"
+    parser.add_argument("--workers", type=int, metavar="N", dest="serve_workers", help=told)
 
 
 def add_listening(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     start = serve.run  # says what is missing before anything else is imported
     from pagerag.serve.stores import places_of
 
-    settings = settings_of(args, workers="serve.workers")
+    settings = settings_of(args)
     places = places_of(settings, args.stores)
     tell_of_absent(places)
     with port_told():
