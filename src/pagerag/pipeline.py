@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 
+from pagerag._extras import app_named
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion, Weights
 from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever
@@ -139,7 +140,7 @@ class PageRAG:
         settings = (settings or Settings()).updated(given, dict.fromkeys(given, "argument"))
         place = os.fspath(path) if path is not None else settings.store.path
         if encoder is None:
-            with open_store(place) as named:
+            with open_store(place) as named, app_named("to ask a store"):
                 encoder = encoder_of_store(named.encoder_name, named.location, settings.store.encoder)
         store = open_store(place, encoder=encoder)
         to_close = [store.close]

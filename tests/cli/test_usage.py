@@ -190,7 +190,8 @@ def test_tune_leaves_no_empty_folder(capsys, tmp_path):
 
 @pytest.mark.parametrize("words", [["demo"], ["index", "a.txt"]])
 def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkeypatch, words):
-    monkeypatch.setattr("pagerag.cli.options.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag._extras.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag.retrieve.encoders.wordllama.find_spec", lambda name: None)
     (tmp_path / "a.txt").write_text("Text.")
     code, _, err = run(capsys, *words)
     assert code == 1
@@ -199,12 +200,25 @@ def test_a_bare_installation_is_told_everything_at_once(capsys, tmp_path, monkey
     assert not (tmp_path / "pagerag-store").exists()
 
 
+def test_a_store_of_another_encoder_grows_without_the_default_one(capsys, tmp_path, monkeypatch):
+    from pagerag.store import open_store
+    from pagerag.testing import FakeEncoder
+
+    made = FakeEncoder(name="minilm")
+    open_store(tmp_path / "s", made, create=True).close()
+    monkeypatch.setattr("pagerag.retrieve.encoders._make", lambda name, options: made)
+    monkeypatch.setattr("pagerag._extras.find_spec", lambda name: None)
+    (tmp_path / "a.txt").write_text("Hans Zimmer was born in Frankfurt.")
+    code, _, err = run(capsys, "index", "a.txt", "--store", "s")
+    assert code == 0, err
+
+
 @pytest.mark.parametrize("command", ["ask", "explain"])
 def test_a_store_without_its_encoder_is_told_the_remedy_of_the_demo(capsys, tmp_path, monkeypatch, command):
     pytest.importorskip("wordllama")
     (tmp_path / "a.txt").write_text("Hans Zimmer was born in Frankfurt.")
     assert run(capsys, "index", "a.txt", "--store", "s")[0] == 0
-    monkeypatch.setattr("pagerag.cli.options.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag._extras.find_spec", lambda name: None)
     monkeypatch.setattr("pagerag.retrieve.encoders.wordllama.find_spec", lambda name: None)
     code, _, err = run(capsys, command, "Where?", "--store", "s")
     assert code == 1

@@ -100,3 +100,13 @@ def http(server):
 
     with httpx.Client(base_url=server.url, headers=server.headers, timeout=60) as client:
         yield client
+
+
+@pytest.fixture
+def no_encoder(monkeypatch):
+    """The default encoder is not installed, nor what else the extra ``app`` brings; returns what is told."""
+    monkeypatch.setattr("pagerag._extras.find_spec", lambda name: None)
+    monkeypatch.setattr("pagerag.retrieve.encoders.wordllama.find_spec", lambda name: None)
+    return (
+        "wordllama and markdown-it-py are not installed ({}). Install them with: pip install 'pagerag[app]'"
+    )

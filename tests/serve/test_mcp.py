@@ -100,3 +100,27 @@ def test_over_http_with_a_key(demo_store, settings):
     finally:
         server.should_exit = True
         thread.join(20)
+
+
+def test_a_store_that_cannot_be_opened_is_told_and_stops_no_other(demo_store, settings, tmp_path):
+    from mcp.client.client import Client
+
+    from pagerag.serve.tools import mcp_server
+
+    (tmp_path / "corpus.sqlite").write_bytes(b"no database" * 1000)
+    server, service = mcp_server(settings, {"broken": str(tmp_path), "whole": str(demo_store)})
+
+    async def scene():
+        async with Client(server) as client:
+            tools = [("ask", "broken"), ("search", "broken"), ("ask", "whole"), ("search", "whole")]
+            return [await client.call_tool(tool, {"question": QUESTION, "store": at}) for tool, at in tools]
+
+    try:
+        *failed, answered, found = asyncio.run(asyncio.wait_for(scene(), 90))
+    finally:
+        service.close()
+    for one in failed:
+        assert one.is_error
+        assert str(tmp_path) in one.content[0].text
+    assert "Frankfurt" in answered.structured_content["statement"]
+    assert not found.is_error

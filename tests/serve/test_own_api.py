@@ -275,3 +275,36 @@ def test_chat_annotations_say_line_and_section(http):
     assert place["line"] >= 1
     assert place["section"] == [] or all(isinstance(part, str) for part in place["section"])
     assert f".md:{place['line']}" in message["content"]
+
+
+def test_a_store_without_its_encoder_is_told_the_remedy_of_ask(demo_store, tmp_path, no_encoder, caplog):
+    import httpx
+
+    from pagerag.serve import create_app
+
+    stores = {"demo": str(demo_store), "new": str(tmp_path / "new")}
+    app = create_app(Settings().updated({"read.reader": "evidence"}), stores)
+
+    async def scene():
+        told = asyncio.Queue()
+        told.put_nowait({"type": "lifespan.startup"})
+        life = asyncio.create_task(app({"type": "lifespan", "state": {}}, told.get, asyncio.Queue().put))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as http:
+            asked = await http.post("/v1/ask", json={"question": QUESTION})
+            files = [("files", ("b.md", b"# B\n\nText.", "text/markdown"))]
+            uploaded = await http.post("/v1/stores/new/files", files=files)
+        for _ in range(200):
+            if any("not ready" in one.getMessage() for one in caplog.records):
+                break
+            await asyncio.sleep(0.05)
+        told.put_nowait({"type": "lifespan.shutdown"})
+        await life
+        return asked, uploaded
+
+    asked, uploaded = asyncio.run(scene())
+    assert (asked.status_code, asked.json()["message"]) == (501, no_encoder.format("to ask a store"))
+    assert no_encoder.format("to index documents") in uploaded.text
+    (logged,) = [one for one in caplog.records if "not ready" in one.getMessage()]
+    assert logged.fields == {"problem": no_encoder.format("to ask a store")}
+    assert not logged.exc_info

@@ -12,9 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pagerag._extras import need_app
 from pagerag._files import write_atomic
 from pagerag.cli.console import OK, note, paint, print_json
-from pagerag.cli.options import add_json, add_reader, add_settings, need_app, settings_of
+from pagerag.cli.options import add_json, add_reader, add_settings, settings_of
 from pagerag.errors import InputError
 
 HELP = (

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+from pagerag._extras import app_named
 from pagerag.cli import options
 from pagerag.cli.console import FAILED, Progress, error, how_many, note, outcome, paint, print_json
 from pagerag.errors import InputError
@@ -131,14 +132,13 @@ def open_for_writing(settings: Settings) -> Corpus:
     from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder, encoder_of_store
 
     name = settings.store.encoder
-    if (name or DEFAULT_ENCODER) == "wordllama":
-        options.need_app("wordllama", purpose="to index documents")
     place = settings.store.path
-    if not store_exists(place):
-        return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
-    upgrade_store(place)
-    with open_store(place) as present:
-        made = encoder_of_store(present.encoder_name, present.location, name)
+    with app_named("to index documents"):
+        if not store_exists(place):
+            return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
+        upgrade_store(place)
+        with open_store(place) as present:
+            made = encoder_of_store(present.encoder_name, present.location, name)
     return open_store(place, made, create=True)
 
 

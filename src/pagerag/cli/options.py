@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pagerag.cli.console import note
-from pagerag.errors import InputError, MissingExtraError, StoreError
+from pagerag.errors import InputError, StoreError
 from pagerag.settings import Settings, shown
 from pagerag.units import SUPPORT_CHOICES
 
 if TYPE_CHECKING:
     from pagerag.batch import Hands
     from pagerag.pipeline import PageRAG
-
-# modules of the extra "app" without which nothing can be indexed or asked, and their packages
-_APP = {"wordllama": "wordllama", "markdown_it": "markdown-it-py"}
 
 _FLAGS = {
     "store": "store.path",
@@ -162,13 +158,6 @@ def pairs(given: Iterable[str], wanted: str, *, empty: bool = False) -> dict[str
     return found
 
 
-def need_app(*modules: str, purpose: str) -> None:
-    """Say at once what a bare installation lacks, instead of one package after another."""
-    if not all(map(find_spec, modules)):
-        missing = [package for module, package in _APP.items() if find_spec(module) is None]
-        raise MissingExtraError(" and ".join(missing), "app", purpose)
-
-
 def check_folder_of(out: str) -> None:
     """Refuse a file that could not be written for want of its folder, before any work is done for it."""
     if not Path(out).resolve().parent.is_dir():
@@ -231,11 +220,4 @@ def open_pipeline(args: argparse.Namespace) -> PageRAG:
             f"there is no store at {path}; make one with: pagerag index DOCUMENTS --store {path}"
             " (or see one at work with: pagerag demo)"
         )
-    try:
-        return PageRAG.open(path, settings)
-    except MissingExtraError as missing:
-        if missing.extra != "wordllama":
-            raise
-        purpose = "to ask a store"  # with the remedy of the other commands: the encoder alone reads little
-        need_app("wordllama", purpose=purpose)
-        raise MissingExtraError(missing.package, "app", purpose) from missing
+    return PageRAG.open(path, settings)

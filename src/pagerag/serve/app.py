@@ -82,7 +82,11 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 def _opened(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log("a store could not be opened; the server is not ready", level=40, error=error)
+        event = "a store could not be opened; the server is not ready"
+        if isinstance(error, PageRAGError):  # its words say what to do; where it was raised says nothing more
+            log(event, level=40, problem=str(error))
+        else:
+            log(event, level=40, error=error)
 
 
 def _listed(text: str) -> frozenset[str]:

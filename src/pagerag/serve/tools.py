@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
@@ -100,7 +100,8 @@ def mcp_server(settings: Settings, places: Mapping[str, str]) -> tuple[MCPServer
     async def ready() -> None:
         async with opened:
             if not service.ready:
-                await asyncio.to_thread(service.open)
+                with suppress(PageRAGError):  # told by the call that needs the store
+                    await asyncio.to_thread(service.open)
 
     @server.tool(title="Select the passages that together support an answer")
     async def select_evidence(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from pagerag._extras import app_named
 from pagerag._files import write_atomic
 from pagerag.errors import InputError, PageRAGError, StoreError
 from pagerag.ingest import FORMATS, IngestSettings, index_paths
@@ -84,4 +85,6 @@ def _opened_for_writing(held: Held, settings: Settings) -> Any:
         if pipeline.encoder is None:
             raise InputError(f"the store {held.name!r} has no encoder; files cannot be indexed into it")
         return open_store(held.path, pipeline.encoder)
-    return open_store(held.path, encoder(settings.store.encoder or DEFAULT_ENCODER), create=True)
+    with app_named("to index documents"):
+        made = encoder(settings.store.encoder or DEFAULT_ENCODER)
+    return open_store(held.path, made, create=True)
