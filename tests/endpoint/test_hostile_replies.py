@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import gzip
 import json
@@ -228,6 +229,34 @@ def test_a_forgotten_reader_leaves_no_thread_behind():
         time.sleep(0.01)
     assert len(threads()) <= before
     assert all(one.is_closed() for one in loops)
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_a_half_read_reply_is_closed_with_the_loop(forgotten):
+    held, closed = [], []
+
+    async def pieces(layers):
+        try:
+            if layers:
+                async for piece in pieces(layers - 1):
+                    yield piece
+            yield b"one"
+            yield b"two"
+        finally:
+            await asyncio.sleep(0.01)
+            closed.append(layers)
+
+    async def read_one():
+        reply = pieces(3)
+        held.append(reply)
+        await anext(reply)
+        if forgotten:
+            held.clear()
+
+    loop = LoopThread()
+    loop.run(read_one())
+    loop.close()
+    assert sorted(closed) == [0, 1, 2, 3]
 
 
 def test_redaction_by_itself():

@@ -14,9 +14,13 @@ import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import closing, suppress
+from inspect import iscoroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_GRACE = 1.0
+"""Seconds in which half-read replies are to be closed at the end."""
 
 
 class LoopThread:
@@ -73,16 +77,41 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     """Run the loop until it is stopped, and close it: its own sockets go with it."""
     with closing(loop):
         loop.run_forever()
+        loop.run_until_complete(_finish())
 
 
 async def _cancel_all() -> None:
-    """Cancel every other task of the running loop, let them end, and stop the loop."""
-    loop = asyncio.get_running_loop()
-    others = [task for task in asyncio.all_tasks(loop) if task is not asyncio.current_task()]
+    """Cancel every other coroutine of the running loop, let them end, and stop the loop."""
+    others = [task for task in _others() if iscoroutine(task.get_coro())]  # not what closes a generator
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-    loop.stop()
+    asyncio.get_running_loop().stop()
+
+
+async def _finish() -> None:
+    """Let generators end that nobody reads any more, such as the half-read body of a reply.
+
+    The loop closes a forgotten one in a task of its own, and what that one read from in another. Stopped
+    before that, it would leave the connection behind, and Python 3.13 warns of it.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            await _settle()
+            await asyncio.get_running_loop().shutdown_asyncgens()
+            await _settle()
+
+
+async def _settle() -> None:
+    """Wait until no task is left and none begins."""
+    await asyncio.sleep(0)
+    while others := _others():
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)
+
+
+def _others() -> list[asyncio.Task[Any]]:
+    return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
 
 def _stop(loop: asyncio.AbstractEventLoop, process: int) -> None:
