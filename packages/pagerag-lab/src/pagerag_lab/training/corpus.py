@@ -153,7 +153,7 @@ def build(data: Path, tokenizer: Path, recipe: Recipe, cache: Path, pools: Path 
     ``pools`` is the folder that ``pagerag_lab.tune.train_pools`` wrote.
     """
     files = [] if pools is None else [(p.name, p.stat().st_size) for p in sorted(pools.glob("*.jsonl.gz"))]
-    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, files, 8]).encode()).hexdigest()[:12]
+    stamp = hashlib.sha256(json.dumps([asdict(recipe), CAPS, files, 10]).encode()).hexdigest()[:12]
     file = cache / f"corpus-{stamp}.xz"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -282,9 +282,9 @@ def load_pools(folder: Path) -> Iterator[Example]:
 
     Every row is predicted, some are learned from.
 
-    Learned from are the pools of documents and of the reading sets, and of the others those without evidence
-    or with a unit that only repeats the question: the questions of the benchmarks and of ``wide/train`` are
-    learned from their own files, where contexts are drawn anew.
+    Learned from are the pools of documents (passages and sentences), of the reading sets and of claims, and
+    of the others those without evidence or with a unit that only repeats the question: the questions of the
+    benchmarks and of ``wide/train`` are learned from their own files, where contexts are drawn anew.
     """
     for path in sorted(folder.glob("*-train.jsonl.gz")):
         for row in read_lines(path.with_suffix("")):
@@ -293,7 +293,9 @@ def load_pools(folder: Path) -> Iterator[Example]:
 
 def _pool_example(row: Any, file: str) -> Example:
     variant = row["id"].rpartition("~")[2]
-    own = {"documents": "documents", "reading": f"{row['set']}_pool"}.get(file, "")
+    own = {"documents": "documents", "reading": f"{row['set']}_pool", "claims": "claims"}.get(file, "")
+    if row["set"] == "document_sentences":
+        own = "sentences"
     source = f"{own or 'other'}_{variant}" if variant in VARIANTS else own
     if not source and any(c["id"] == RESTATED for c in row["candidates"]):
         source = RESTATED

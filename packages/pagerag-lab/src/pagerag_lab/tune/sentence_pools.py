@@ -22,7 +22,17 @@ from pagerag_lab.datasets.records import read_values
 from pagerag_lab.metrics.quotes import in_order, plain_words
 from pagerag_lab.tune.pool_rows import SIZE, Row, as_units, plain, pool_rows, ranked
 
-__all__ = ["sentence_rows"]
+__all__ = [
+    "Beside",
+    "SentenceQuestion",
+    "drawn",
+    "natural_questions",
+    "question_rows",
+    "sentence_rows",
+    "sentences_of",
+    "texts_of",
+    "xquad_questions",
+]
 
 MOST = 900
 """Questions of a set: no set may outweigh the others."""
@@ -34,8 +44,11 @@ LEAST_WORDS = 3
 """Shorter sentences of a document (a heading, a cell) are evidence only where they hold the whole quote."""
 
 
-class _Question(NamedTuple):
-    """A question with the sentences that may be in its pool; all of ``gold`` are its evidence."""
+class SentenceQuestion(NamedTuple):
+    """A question with the sentences that may be in its pool; all of ``gold`` are its evidence.
+
+    ``answer`` is one that is accepted, where it is known.
+    """
 
     key: str
     base: str
@@ -44,6 +57,7 @@ class _Question(NamedTuple):
     kind: str
     units: list[Candidate]
     gold: set[str]
+    answer: str = ""
 
 
 def sentence_rows(data: Path, documents: Path, left_out: set[str], shown: set[str]) -> Iterator[Row]:
@@ -53,25 +67,29 @@ def sentence_rows(data: Path, documents: Path, left_out: set[str], shown: set[st
     ``shown`` with a question of dev.
     """
     for made in (
-        _natural_questions(data, left_out, shown),
-        _xquad(data, left_out, shown),
+        natural_questions(data, left_out, shown),
+        xquad_questions(data, left_out, shown),
         _strategy(data, left_out),
         _over_documents(documents),
     ):
-        questions = list(made)
-        for place, question in enumerate(questions):
-            base = {
-                "id": question.key, "base": question.base, "set": question.name, "question": question.text,
-                "unit": "sentence", "kind": question.kind, "ids": question.gold,
-                "sets": [sorted(question.gold)], "total": len(question.gold),
-            }  # fmt: skip
-            orders = {by: ranked(question.text, question.units, by) for by in ("bm25", "minilm")}
-            other = questions[(place + 7) % len(questions)].units
-            apart = [unit for unit in other if unit.id not in question.gold]
-            yield from pool_rows(base, orders, apart if place % 2 else [])
+        yield from question_rows(list(made))
 
 
-def _natural_questions(data: Path, left_out: set[str], shown: set[str]) -> Iterator[_Question]:
+def question_rows(questions: Sequence[SentenceQuestion]) -> Iterator[Row]:
+    """Make the rows of questions of one set: each gets every second time the pool of another, too."""
+    for place, question in enumerate(questions):
+        base = {
+            "id": question.key, "base": question.base, "set": question.name, "question": question.text,
+            "unit": "sentence", "kind": question.kind, "ids": question.gold,
+            "sets": [sorted(question.gold)], "total": len(question.gold),
+        }  # fmt: skip
+        orders = {by: ranked(question.text, question.units, by) for by in ("bm25", "minilm")}
+        other = questions[(place + 7) % len(questions)].units
+        apart = [unit for unit in other if unit.id not in question.gold]
+        yield from pool_rows(base, orders, apart if place % 2 else [])
+
+
+def natural_questions(data: Path, left_out: set[str], shown: set[str]) -> Iterator[SentenceQuestion]:
     """Read questions whose answer stands in one sentence of the gold passage."""
     rows = [
         (f"nq:{number}", row)
@@ -84,20 +102,21 @@ def _natural_questions(data: Path, left_out: set[str], shown: set[str]) -> Itera
         passages.setdefault(
             context["text"], Candidate(f"n{len(passages)}", context["text"], context["title"])
         )
-    beside = _Beside([unit for unit in passages.values() if shown.isdisjoint(_texts(unit))])
-    for key, row in islice(_drawn(rows), 2 * MOST):
+    beside = Beside([unit for unit in passages.values() if shown.isdisjoint(texts_of(unit))])
+    for key, row in islice(drawn(rows), 2 * MOST):
         own = passages[row["ctxs"][0]["text"]]
-        units = _sentences(own)
+        units = sentences_of(own)
         answers = [answer.lower() for answer in row["answers"] if answer]
         gold = {unit.id for unit in units if any(answer in unit.text.lower() for answer in answers)}
         if len(gold) == 1 and len(units) > 1 and own.id in beside.known:
             around = beside(row["question"], own)
-            yield _Question(
-                f"{key}:sentences", key, "nq_sentences", row["question"], "single", units + around, gold
-            )
+            yield SentenceQuestion(
+                f"{key}:sentences", key, "nq_sentences", row["question"], "single", units + around, gold,
+                row["answers"][0],
+            )  # fmt: skip
 
 
-def _xquad(data: Path, left_out: set[str], shown: set[str]) -> Iterator[_Question]:
+def xquad_questions(data: Path, left_out: set[str], shown: set[str]) -> Iterator[SentenceQuestion]:
     """Read questions with the sentence in which their answer stands."""
     body = json.loads((data / "reading/xquad.en.json").read_text(encoding="utf-8"))
     passages: list[Candidate] = []
@@ -109,23 +128,24 @@ def _xquad(data: Path, left_out: set[str], shown: set[str]) -> Iterator[_Questio
         for paragraph in article["paragraphs"]:
             title = article["title"].replace("_", " ")
             own = Candidate(f"x{len(passages)}", paragraph["context"], title)
-            if shown.isdisjoint(_texts(own)):
+            if shown.isdisjoint(texts_of(own)):
                 passages.append(own)
                 found += [(own, row) for row in paragraph["qas"]]
-    beside = _Beside(passages)
+    beside = Beside(passages)
     for own, row in found:
         start = row["answers"][0]["answer_start"]
         end = start + len(row["answers"][0]["text"])
         spans = split_sentences(own.text)
         gold = {f"{own.id}.{n}" for n, (low, high) in enumerate(spans) if low <= start and end <= high}
         if gold and len(spans) > 1:
-            key, units = f"xquad:{row['id']}", _sentences(own) + beside(row["question"], own)
-            yield _Question(
-                f"{key}:sentences", key, "xquad_sentences", row["question"], "single", units, gold
-            )
+            key, units = f"xquad:{row['id']}", sentences_of(own) + beside(row["question"], own)
+            yield SentenceQuestion(
+                f"{key}:sentences", key, "xquad_sentences", row["question"], "single", units, gold,
+                row["answers"][0]["text"],
+            )  # fmt: skip
 
 
-def _strategy(data: Path, left_out: set[str]) -> Iterator[_Question]:
+def _strategy(data: Path, left_out: set[str]) -> Iterator[SentenceQuestion]:
     """Read yes-or-no questions: their facts among those of other questions."""
     rows = [
         row
@@ -135,15 +155,15 @@ def _strategy(data: Path, left_out: set[str]) -> Iterator[_Question]:
     texts = dict.fromkeys(" ".join(fact.split()) for row in rows for fact in row["facts"])
     units = {text: Candidate(f"s{number}", text) for number, text in enumerate(texts)}
     search = BM25Retriever(list(units.values()))
-    for key, row in islice(_drawn((f"strategyqa:{row['qid']}", row) for row in rows), MOST):
+    for key, row in islice(drawn((f"strategyqa:{row['qid']}", row) for row in rows), MOST):
         own = {units[" ".join(fact.split())].id: units[" ".join(fact.split())] for fact in row["facts"]}
         near = search.retrieve(row["question"], SIZE + len(own)).candidates
         others = [Candidate(unit.id, unit.text) for unit in near if unit.id not in own]
         pool = [*own.values(), *others[: max(SIZE - len(own), 0)]]
-        yield _Question(key, key, "strategyqa", row["question"], "multi", pool, set(own))
+        yield SentenceQuestion(key, key, "strategyqa", row["question"], "multi", pool, set(own))
 
 
-def _over_documents(pools: Path) -> Iterator[_Question]:
+def _over_documents(pools: Path) -> Iterator[SentenceQuestion]:
     """Read questions over documents: the sentences that are a quote, or a part of one."""
     for row in read_values(pools):
         if row["retriever"] != "follow" or not row["id"].endswith("~follow"):
@@ -151,13 +171,13 @@ def _over_documents(pools: Path) -> Iterator[_Question]:
         wanted = {key for fact in row["facts"] for key in fact["ids"]}
         passages = as_units(row["candidates"])
         chosen = [unit for n, unit in enumerate(passages) if n < FOUND or unit.id in wanted]
-        units = {unit.id: _sentences(unit) for unit in chosen}
+        units = {unit.id: sentences_of(unit) for unit in chosen}
         told = [
             _told(fact["quote"], [s for key in fact["ids"] for s in units.get(key, ())])
             for fact in row["facts"]
         ]
         if all(told):
-            yield _Question(
+            yield SentenceQuestion(
                 f"{row['id'].removesuffix('~follow')}:sentences", row["base"], "document_sentences",
                 row["question"], row["kind"], [s for part in units.values() for s in part],
                 set().union(*told),
@@ -178,7 +198,7 @@ def _told(quote: str, sentences: Sequence[Candidate]) -> set[str]:
     return found
 
 
-class _Beside:
+class Beside:
     """The sentences of the passages nearest to a question."""
 
     def __init__(self, passages: Sequence[Candidate]) -> None:
@@ -188,10 +208,10 @@ class _Beside:
     def __call__(self, question: str, own: Candidate) -> list[Candidate]:
         found = self.search.retrieve(question, NEAR + 1).candidates
         others = [self.known[unit.id] for unit in found if unit.id != own.id][:NEAR]
-        return [sentence for unit in others for sentence in _sentences(unit)]
+        return [sentence for unit in others for sentence in sentences_of(unit)]
 
 
-def _sentences(unit: Candidate) -> list[Candidate]:
+def sentences_of(unit: Candidate) -> list[Candidate]:
     """Return a passage's sentences; its own place, or itself, is where they come from."""
     first = 1000 * (unit.position or 0)
     return [
@@ -207,10 +227,10 @@ def _sentences(unit: Candidate) -> list[Candidate]:
     ]
 
 
-def _texts(unit: Candidate) -> Collection[str]:
+def texts_of(unit: Candidate) -> Collection[str]:
     return {plain(unit.text[start:end]) for start, end in split_sentences(unit.text)}
 
 
-def _drawn(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+def drawn(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
     """Return the rows in an order that their keys decide."""
     return iter(sorted(rows, key=lambda pair: zlib.crc32(pair[0].encode())))

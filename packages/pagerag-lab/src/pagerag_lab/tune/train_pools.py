@@ -3,7 +3,8 @@
     python -m pagerag_lab.tune.train_pools --data DATA --out FOLDER
 
 Writes one gzipped JSON-lines file for each source: the train files of the benchmarks, ``wide/train``,
-``documents/train`` (indexed by the product itself), the reading sets, and sentences of the last two. A row is
+``documents/train`` (indexed by the product itself), the reading sets, and sentences of the last two, and
+claims made of these. A row is
 a pool as some retriever gave it: ``id``, ``base`` (the question that it comes from: rows of one base never
 stand on both sides of a split), ``set``, ``question``, ``unit`` (sentence, paragraph or document), ``kind``,
 ``retriever``, ``encoder`` (whose vectors belong to the pool, or null), ``candidates``, ``gold`` (ids of the
@@ -36,6 +37,7 @@ from pagerag_lab.datasets.document_sets import corpus_folders, read_document_que
 from pagerag_lab.datasets.records import read_values
 from pagerag_lab.metrics.quotes import ContextText, fact_found
 from pagerag_lab.pools.restated import with_restatement
+from pagerag_lab.tune.claim_pools import claim_rows
 from pagerag_lab.tune.pool_rows import SIZE, Row, as_units, chance, minilm, plain, pool_rows, ranked
 from pagerag_lab.tune.pools import labelled_pools
 from pagerag_lab.tune.sentence_pools import sentence_rows
@@ -261,6 +263,7 @@ def main() -> None:
         "sentences-train": lambda: sentence_rows(
             args.data, args.out / "documents-train.jsonl.gz", left_out, shown
         ),
+        "claims-train": lambda: claim_rows(args.data, left_out, shown),
     }
     for name, make in sources.items():
         path = args.out / f"{name}.jsonl.gz"
