@@ -9,7 +9,9 @@ from pagerag_lab.tune.pool_rows import plain
 
 pytest.importorskip("onnxruntime")
 
-RIVER = "The Aller is a river. It rises in a broad meadow near Seehausen. It flows into the Weser near Verden."
+RIVER = (
+    "The Aller is a river. It rises in a broad meadow near Seehausen. It flows into the Weser near Verden."
+)
 TOWN = "Verden is a town. Its old cathedral was begun in 1290 by the bishop. Horses are bred there."
 
 
@@ -95,6 +97,8 @@ def test_an_altered_claim_has_the_sentence_it_was_made_of_as_evidence(rows):
 
 
 def test_claims_know_nothing_of_dev(rows):
-    found = rows(left_out=["where does the aller rise"], shown=["Its old cathedral was begun in 1290 by the bishop."])
+    found = rows(
+        left_out=["where does the aller rise"], shown=["Its old cathedral was begun in 1290 by the bishop."]
+    )
     bases = {row["base"] for made in found.values() for row in made}
     assert not any(base.startswith(("nq:", "xquad:")) for base in bases)

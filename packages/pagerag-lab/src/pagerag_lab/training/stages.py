@@ -26,7 +26,7 @@ from pagerag_lab.training.corpus import Corpus
 from pagerag_lab.training.export import Sample, export
 from pagerag_lab.training.network import Network
 
-__all__ = ["HeldOut", "Task", "run"]
+__all__ = ["EARLIER", "HeldOut", "Task", "finish", "run", "samples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Task:
 HeldOut = Callable[[Network, Task, int, Path], None]
 """Takes a network, the task, the fold that the network has not seen, and the file to write."""
 
+EARLIER = "-earlier"
+"""Behind the name of a run: the weights that it goes on from, in place of those of ``pretrain``."""
 PARITY_SEED = 11
 PARITY_UNIT = 30
 """Tokens from one marker to the next in the fixed inputs."""
@@ -82,7 +84,7 @@ def run(
     folder = options.out / chosen.name
     folder.mkdir(parents=True, exist_ok=True)
     # The fold that a run does not see (or none) and its seed; the fold whose runs a stage averages.
-    runs: dict[str, tuple[int | None, int]] = {"pretrain": (None, chosen.seeds[0])}
+    runs: dict[str, tuple[int | None, int]] = {"pretrain": (None, (chosen.seeds or chosen.fold_seeds)[0])}
     held: dict[str, int] = {}
     for fold in range(chosen.folds) if folds is None else folds:
         runs |= {f"fold{fold}-{seed}": (fold, seed) for seed in chosen.fold_seeds}
@@ -106,6 +108,7 @@ def run(
             log(f"{file} is there")
         elif stage in held:
             own = [one for one, (fold, _) in runs.items() if fold == held[stage]]
+            own += [one + EARLIER for one in own if (folder / f"{one}{EARLIER}.safetensors").exists()]
             held_out(_averaged(task, folder, own).to(options.device), task, held[stage], file)
         else:
             left_out, seed = runs[stage]
@@ -124,6 +127,8 @@ def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: in
     """Return the phase pretrain alone, or the others from its weights."""
     names = tuple(phase.name for phase in task.chosen.plan.phases)
     first = stage == "pretrain"
+    earlier = folder / f"{stage}{EARLIER}.safetensors"
+    start = earlier if earlier.exists() else folder / "pretrain.safetensors"
     return fit(
         task.options,
         task.chosen,
@@ -132,7 +137,7 @@ def _trained(task: Task, folder: Path, stage: str, *, fold: int | None, seed: in
         fold=fold,
         seed=seed,
         folder=folder / stage,
-        start=None if first else wait_for(folder / "pretrain.safetensors"),
+        start=None if first else wait_for(start),
         phases=("pretrain",) if first else tuple(n for n in names if n != "pretrain"),
     )
 

@@ -31,7 +31,7 @@ from pagerag_lab.training.common import Setting, log, setting, soup
 from pagerag_lab.training.corpus import Corpus, load
 from pagerag_lab.training.export import export
 from pagerag_lab.training.network import Network, in_few_bytes, network_of, whole
-from pagerag_lab.training.stages import finish, samples
+from pagerag_lab.training.stages import EARLIER, finish, samples
 
 __all__ = ["main"]
 
@@ -40,8 +40,6 @@ TOLD = "told.tar.gz"
 """Logs and held-out results, in one file: few files come back from some machines."""
 PRETRAIN = {"support": 0.17, "reader": 0.22}
 """The share of the time that pretraining takes."""
-CLOSING = 50.0
-"""Seconds for what follows the training: predictions for the held-out questions, writing."""
 
 
 def main() -> None:
@@ -54,6 +52,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs")
     parser.add_argument("--minutes", type=float, default=8.5, help="time for everything")
     parser.add_argument("--start", type=Path, help="weights to go on from, in place of pretraining")
+    parser.add_argument(
+        "--further", type=Path, help="runs to go on from, each from its own weights, which enter its average"
+    )
+    parser.add_argument(
+        "--closing",
+        type=float,
+        default=50.0,
+        help="seconds for what follows the training: predictions for the held-out questions, writing",
+    )
     parser.add_argument("--packers", type=int, default=10, help="processes that pack examples for all runs")
     parser.add_argument("--pack", type=Path)
     parser.add_argument("--folds", action="store_true")
@@ -90,11 +97,13 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
     """Start a process for each run and wait for all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.time()
-    until = began + 60 * options.minutes - CLOSING
+    until = began + 60 * options.minutes - options.closing
     held = range(chosen.folds) if options.model == "support" else [0]
     if options.start is not None:
         shutil.copyfile(options.start, folder / "pretrain.safetensors")
-    stages = [] if options.start is not None else [["pretrain"]]
+    if options.further is not None:
+        go_on(options.further, folder)
+    stages = [] if options.start is not None or options.further is not None else [["pretrain"]]
     for fold in held:
         stages += [[f"fold{fold}-{seed}"] for seed in chosen.fold_seeds]
         stages[-1].append(f"fold{fold}")
@@ -127,6 +136,13 @@ def train(options: argparse.Namespace, rest: list[str], chosen: Setting, folder:
                 for other in running.values():
                     other.kill()
                 raise SystemExit(f"{name} failed")
+
+
+def go_on(earlier: Path, folder: Path) -> None:
+    """Put the networks of earlier runs where the runs of their names go on from them."""
+    for path in earlier.glob("fold?-*.safetensors"):
+        if not path.stem.endswith(EARLIER):
+            shutil.copyfile(path, folder / f"{path.stem}{EARLIER}.safetensors")
 
 
 def pack_results(folder: Path, chosen: Setting, target: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from pagerag.promotion.whole_units import listed_words
 from pagerag.retrieve.encoders import encoder
 from pagerag.units import Candidate
 from pagerag_lab.datasets.records import read_values
+from pagerag_lab.training.examples import load_multihop
 from pagerag_lab.tune.pool_rows import Row, chance, plain
 from pagerag_lab.tune.sentence_pools import (
     Beside,
@@ -36,7 +37,6 @@ from pagerag_lab.tune.sentence_pools import (
     texts_of,
     xquad_questions,
 )
-from pagerag_lab.training.examples import load_multihop
 
 __all__ = ["claim_rows", "stated"]
 
@@ -154,8 +154,9 @@ def _altered(data: Path, left_out: set[str], shown: set[str]) -> Iterator[Senten
             passages.setdefault(context["text"], (f"nq:{number}", own))
     beside = Beside([own for _, own in passages.values()])
     names = sorted({name for _, own in passages.values() for name in _NAME.findall(own.text)})
-    made = drawn((base, own) for base, own in passages.values())
-    for base, own in islice(made, ALTERED):
+    made = drawn((base, {"own": own}) for base, own in passages.values())
+    for base, row in islice(made, ALTERED):
+        own = row["own"]
         rng = chance("altered", base)
         units = sentences_of(own)
         long = [unit for unit in units if len(unit.text.split()) > 7]
@@ -191,13 +192,13 @@ def _told(sentence: str, title: str, names: Sequence[str], rng: Random) -> str:
     return _WORD.sub(lambda found: _another(found[0], rng) if rng.random() < share else found[0], text)
 
 
-def _changed(pattern: re.Pattern[str], text: str, rng: Random, other: object) -> str:
+def _changed(pattern: re.Pattern[str], text: str, rng: Random, other: Callable[[str], str]) -> str:
     """Exchange one place of a text, if there is any."""
     places = list(pattern.finditer(text))
-    if not places or not callable(other):
+    if not places:
         return text
     place = rng.choice(places)
-    return text[: place.start()] + str(other(place[0])) + text[place.end() :]
+    return text[: place.start()] + other(place[0]) + text[place.end() :]
 
 
 def _another(word: str, rng: Random) -> str:

@@ -206,6 +206,7 @@ class Beside:
         self.search = BM25Retriever(passages)
 
     def __call__(self, question: str, own: Candidate) -> list[Candidate]:
+        """Return them, without those of the question's ``own`` passage."""
         found = self.search.retrieve(question, NEAR + 1).candidates
         others = [self.known[unit.id] for unit in found if unit.id != own.id][:NEAR]
         return [sentence for unit in others for sentence in sentences_of(unit)]
@@ -228,6 +229,7 @@ def sentences_of(unit: Candidate) -> list[Candidate]:
 
 
 def texts_of(unit: Candidate) -> Collection[str]:
+    """Return a passage's sentences as they are compared: without case and marks."""
     return {plain(unit.text[start:end]) for start, end in split_sentences(unit.text)}
 
 
