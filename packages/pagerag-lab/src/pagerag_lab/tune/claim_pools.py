@@ -3,8 +3,8 @@
 The train files have questions, and few claims; whoever checks a draft, a post or a summary has claims alone.
 They are made in two ways. A question whose answer is known is stated, with its own answer or with that of
 another question of the kind. A sentence of a passage is told in other words: a pronoun by its title, common
-words by near ones, cut to a clause, at times with another name or number, denied, or joined with a second
-sentence. Whether a claim is true does not matter here: the evidence is what decides it. The pool holds the
+words by near ones, cut to a clause, at times with another name or number, denied, or joined with up to three
+more. Whether a claim is true does not matter here: the evidence is what decides it. The pool holds the
 other sentences of its passage, and those of the nearest passages.
 """
 
@@ -42,6 +42,8 @@ __all__ = ["claim_rows", "stated"]
 
 ALTERED = 1500
 """Claims made of sentences."""
+WEIGHTS = (35, 30, 20, 15)
+"""How often such a claim is made of one sentence, of two, three, four: a claim says more than one asks."""
 FALSE = 0.5
 """Share of the stated questions that get another question's answer."""
 _NEAR = 0.57
@@ -162,13 +164,21 @@ def _altered(data: Path, left_out: set[str], shown: set[str]) -> Iterator[Senten
         long = [unit for unit in units if len(unit.text.split()) > 7]
         if len(units) < 3 or not long:
             continue
-        chosen = rng.sample(long, 2 if len(long) > 1 and rng.random() < 0.2 else 1)
+        chosen = _drawn(long, min(rng.choices(range(1, len(WEIGHTS) + 1), WEIGHTS)[0], len(long)), rng)
         claim = " and ".join(_told(unit.text, own.title or "", names, rng) for unit in chosen)
         gold = {unit.id for unit in chosen}
         kind = "single" if len(gold) == 1 else "multi"
         yield SentenceQuestion(
             f"{base}:altered", base, "claims_altered", f"{claim}.", kind, units + beside(claim, own), gold
         )
+
+
+def _drawn(units: Sequence[Candidate], count: int, rng: Random) -> Sequence[Candidate]:
+    """Draw some sentences: mostly one after the other, as an argument runs."""
+    if rng.random() < 0.4:
+        return rng.sample(units, count)
+    start = rng.randrange(len(units) - count + 1)
+    return units[start : start + count]
 
 
 def _told(sentence: str, title: str, names: Sequence[str], rng: Random) -> str:
