@@ -20,6 +20,9 @@ SupportChoice = Literal["auto", "default", "small", "none"]
 """Which support encoder joins promotion (``pagerag.models.support_named`` tells what each name means)."""
 SUPPORT_CHOICES: tuple[SupportChoice, ...] = get_args(SupportChoice)
 
+SupportKind = Literal["support", "judge"]
+"""On whose signals a learned scorer was fitted: those of the small support encoder, or of the larger."""
+
 State = Literal["enough", "ambiguous", "insufficient"]
 """How far the selected set seems to answer the question."""
 

@@ -40,7 +40,7 @@ from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
 from pagerag.promotion.whole_units import rarity
 from pagerag.promotion.word_vectors import NEAR
-from pagerag.units import Mode
+from pagerag.units import Mode, SupportKind
 
 __all__ = [
     "FORMAT",
@@ -164,14 +164,17 @@ class LearnedModel:
         return model
 
     @classmethod
-    def shipped(cls, mode: Mode, *, support: bool = False) -> LearnedModel | None:
-        """Return the model that comes with the package for ``mode``, or None where there is none."""
+    def shipped(cls, mode: Mode, *, support: SupportKind | None = None) -> LearnedModel | None:
+        """Return the model that comes with the package for ``mode``, or None where there is none.
+
+        ``support`` names the encoder whose signals it reads; another encoder's are read like the small one's.
+        """
         return _shipped(mode, support)
 
 
 @cache
-def _shipped(mode: Mode, support: bool) -> LearnedModel | None:
-    name = f"learned-{'sentence' if mode == 'sentence' else 'document'}{'-support' if support else ''}.npz"
+def _shipped(mode: Mode, support: SupportKind | None) -> LearnedModel | None:
+    name = f"learned-{'sentence' if mode == 'sentence' else 'document'}{f'-{support}' if support else ''}.npz"
     path = Path(__file__).with_name("data") / name
     return LearnedModel.load(path) if path.is_file() else None
 

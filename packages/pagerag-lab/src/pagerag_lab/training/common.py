@@ -53,8 +53,19 @@ class Setting:
 
 
 def setting(path: Path) -> Setting:
-    """Read a configuration file; an unknown key is an error, not a silent default."""
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    """Read a configuration file; an unknown key is an error, not a silent default.
+
+    One with the key ``like`` names another beside it and tells what differs: the plan's keys, and ``rates``
+    of its phases by their names.
+    """
+    own = tomllib.loads(path.read_text(encoding="utf-8"))
+    raw = own
+    if "like" in own:
+        raw = tomllib.loads(path.with_name(own["like"]).read_text(encoding="utf-8"))
+        raw["plan"] |= own.get("plan", {})
+        named = {phase["name"]: phase for phase in raw["phase"]}
+        for name, rate in own.get("rates", {}).items():
+            named[name]["rate"] = rate
     plan = dict(raw.get("plan", {}))
     phases = tuple(Phase(**phase) for phase in raw["phase"])
     losses = LossWeights(**raw.get("losses", {}))

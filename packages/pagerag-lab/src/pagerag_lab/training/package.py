@@ -1,6 +1,7 @@
 """Put a finished model into its package: files, hashes, calibration.
 
-``python -m pagerag_lab.training.package support --runs runs/training`` (or ``reader``, ``reader-small``)
+``python -m pagerag_lab.training.package support --runs runs/training`` (or ``judge``, ``reader``,
+``reader-small``)
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from pagerag_lab.training.common import Setting, setting
 
 __all__ = ["main"]
 
-MODELS, LARGER = (Path(f"packages/pagerag-{name}/src/pagerag_{name}") for name in ("models", "reader"))
-TARGETS = {"support": MODELS, "reader-small": MODELS, "reader": LARGER}
+MODELS, LARGER, JUDGE = (
+    Path(f"packages/pagerag-{name}/src/pagerag_{name}") for name in ("models", "reader", "judge")
+)
+TARGETS = {"support": MODELS, "judge": JUDGE, "reader-small": MODELS, "reader": LARGER}
+FILES = {"judge": "support", "reader-small": "reader"}
+"""The file of a model that has another name than its configuration."""
 
 
 def main() -> None:
@@ -30,7 +35,7 @@ def main() -> None:
     parser.add_argument("--target", type=Path, help="by default the package's own folder")
     options = parser.parse_args()
     target = options.target or TARGETS[options.model]
-    name = options.model.removesuffix("-small")
+    name = FILES.get(options.model, options.model)
     chosen = setting(Path(__file__).with_name(f"{options.model.replace('-', '_')}.toml"))
     for suffix in (".onnx", "-parity.json"):
         shutil.copyfile(options.runs / chosen.name / f"{name}{suffix}", target / f"{name}{suffix}")

@@ -119,7 +119,9 @@ def _multihop(data: Path) -> list[SentenceQuestion]:
     return [
         SentenceQuestion(
             example.base, example.base, "multihop", example.question, "multi",
-            [Candidate(u.id, u.text, u.title, u.title, u.position) for u in example.units],
+            # Two pages of a context may have one title: the first counts.
+            list({u.id: Candidate(u.id, u.text, u.title, u.title, u.position)
+                  for u in reversed(example.units)}.values())[::-1],
             {u.id for u in example.units if u.support}, example.answers[0],
         )
         for example in load_multihop(data)

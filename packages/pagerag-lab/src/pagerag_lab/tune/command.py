@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.weights import Weights
 from pagerag.protocols import Encoder
 from pagerag.retrieve.encoders import encoder
-from pagerag.units import Mode
+from pagerag.units import Mode, SupportKind
 from pagerag_lab.product import sha256_file, write_atomic
 from pagerag_lab.tune.boosting import scaled
 from pagerag_lab.tune.labelled import FILES, read_pools
@@ -47,6 +47,7 @@ def tune(
     seed: int,
     pools: Path | None,
     support_signals: Path | None,
+    signals_of: SupportKind,
     workers: int,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def tune(
 
     The weights are fitted on the benchmarks' train files under ``data``; the learned scorer on the ``pools``
     that ``pagerag_lab.tune.train_pools`` made, with a support encoder's held-out ``support_signals`` where
-    they are given.
+    they are given: ``signals_of`` says which encoder's.
     """
     if steps < 0:
         raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
@@ -92,17 +93,21 @@ def tune(
     rows = read_rows(train_pools, settings, promoter, say, workers)
     if what == "slope":
         figures["slope"] = slope_on_unseen_sets(rows, settings, say)
-        for support in (False, True):
-            _with_slope(family, figures["slope"], settings, out, support=support)
+        for support in (None, *get_args(SupportKind)):
+            _with_slope(family, figures["slope"], settings, out, support)
         return figures
     signals: tuple[str, ...] = ()
+    slope = None
     if support_signals is not None:
         known = _signals(support_signals)
         rows = [row for row in rows if _fits(known, row.item)]
         with_signals(rows, lambda item: known[item.id])
         signals = SIGNALS
-    trained = train(rows, settings, promoter, say, about, signals)
-    name = f"{family}{'-support' if signals else ''}"
+        # It is measured without a support encoder, whose held-out signals of whole kinds of sets nobody has.
+        plain = LearnedModel.shipped(family)
+        slope = None if plain is None else plain.about.get("slope")
+    trained = train(rows, settings, promoter, say, about, signals, slope)
+    name = f"{family}-{signals_of}" if signals else family
     trained.model.save(out / f"learned-{name}.npz")
     unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
     told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}
@@ -111,18 +116,17 @@ def tune(
     return figures
 
 
-def _with_slope(family: Mode, slope: float, settings: Settings, out: Path, *, support: bool) -> None:
-    """Write the shipped model with another slope of its verdict.
-
-    It is measured without a support encoder, whose held-out signals of whole kinds of sets nobody has.
-    """
+def _with_slope(
+    family: Mode, slope: float, settings: Settings, out: Path, support: SupportKind | None
+) -> None:
+    """Write the shipped model with another slope of its verdict."""
     shipped = LearnedModel.shipped(family, support=support)
     if shipped is None:
         return
     trees = scaled(shipped.sufficiency, slope / shipped.about.get("slope", 1.0))
     enough, some = cuts(settings, slope)
     about = {**shipped.about, "slope": slope}
-    path = out / f"learned-{family}{'-support' if support else ''}.npz"
+    path = out / f"learned-{family}{f'-{support}' if support else ''}.npz"
     replace(shipped, sufficiency=trees, enough=enough, some=some, about=about).save(path)
 
 

@@ -81,12 +81,14 @@ def train(
     say: Say,
     about: dict[str, Any],
     signals: tuple[str, ...],
+    slope: float | None = None,
 ) -> Trained:
-    """Fit a model on labelled pools of one mode family."""
+    """Fit a model on labelled pools of one mode family; ``slope`` is the verdict's, where it is known."""
     tested = cross_validate(rows, settings, say)
     held, table, figures = tested.held, tested.table, tested.figures
-    say("the verdict on kinds of questions never seen")
-    slope = slope_on_unseen_sets(rows, settings, say)
+    if slope is None:
+        say("the verdict on kinds of questions never seen")
+        slope = slope_on_unseen_sets(rows, settings, say)
     enough, some = cuts(settings, slope)
     say("final models on all questions")
     usable = [r for r, row in zip(held.rankings, rows, strict=True) if row.item.gold_ids]
