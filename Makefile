@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data
 CORE := tests/text tests/promotion tests/properties
+WEIGHTS := pagerag-models pagerag-judge pagerag-reader
 PARTNERS := langchain-pagerag llama-index-postprocessor-pagerag-rerank pagerag-haystack
 SOURCES := src tests tools packages/pagerag-lab $(PARTNERS:%=packages/%)
 BIN := $(VENV)/bin
@@ -23,7 +24,7 @@ $(BIN)/uv:
 
 # Bytecode is written at once, as pip does: without it one question takes 0.4 s more, in every process.
 $(VENV)/.app: $(BIN)/uv pyproject.toml
-	$(PIP) --quiet --compile-bytecode -e '.[app]' -e ./packages/pagerag-models -e ./packages/pagerag-reader
+	$(PIP) --quiet --compile-bytecode -e '.[app]' $(WEIGHTS:%=-e ./packages/%)
 	$(BIN)/python -m compileall -q src/pagerag
 	@touch $@
 
@@ -73,7 +74,7 @@ coverage: $(VENV)/.dev browser ## lines of the whole product that tests run, pro
 	$(BIN)/python -m pytest tests packages/pagerag-lab/tests -n $(WORKERS) --dist loadfile --cov --cov-config=tools/coverage.ini --cov-report=
 	$(BIN)/python tools/room_coverage.py
 
-PACKAGES := pagerag-models pagerag-reader pagerag-lab $(PARTNERS)
+PACKAGES := $(WEIGHTS) pagerag-lab $(PARTNERS)
 # Wheels and sdists of everything, for a release or to install away from the checkout.
 dist: $(BIN)/uv ## wheels and sdists of all packages in dist/
 	rm -rf dist

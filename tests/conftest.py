@@ -35,7 +35,7 @@ def support():
         pytest.importorskip(module, reason=f"{module} is not installed")
     from pagerag.models import support_encoder
 
-    return support_encoder(threads=1)
+    return support_encoder(threads=1, larger=False)
 
 
 @pytest.fixture(scope="session")

@@ -10,14 +10,23 @@ import pytest
 
 from pagerag._files import sha256_file
 from pagerag.errors import MissingExtraError, WeightsError
-from pagerag.models.files import RELEASED, RELEASED_READER, Model, package_folder, reader_folder
+from pagerag.models.files import (
+    RELEASED,
+    RELEASED_JUDGE,
+    RELEASED_READER,
+    Model,
+    judge_folder,
+    package_folder,
+    reader_folder,
+)
 
 package = pytest.importorskip("pagerag_models", reason="pagerag-models is not installed")
 pytest.importorskip("onnxruntime")
 
-TOLERANCE = {"reader": (0.12, 0.99), "support": (0.18, 0.98), "larger": (0.18, 0.985)}
+TOLERANCE = {"reader": (0.12, 0.99), "support": (0.18, 0.98), "judge": (0.18, 0.98), "larger": (0.18, 0.985)}
 """Root mean square difference of int8 and float32 logits, as a share of the float32 logits' spread, at most;
 and their correlation at least. Attained here: 0.085 and 0.996, 0.094 and 0.996, 0.128 and 0.994."""
+judge = pytest.mark.skipif(judge_folder() is None, reason="pagerag-judge is not installed")
 larger = pytest.mark.skipif(reader_folder() is None, reason="pagerag-reader is not installed")
 
 
@@ -29,10 +38,13 @@ def copy(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["reader", "support", pytest.param("larger", marks=larger)])
+@pytest.mark.parametrize(
+    "name",
+    ["reader", "support", pytest.param("judge", marks=judge), pytest.param("larger", marks=larger)],
+)
 def test_the_shipped_file_gives_the_training_frameworks_answers(name: str) -> None:
-    folder = reader_folder() if name == "larger" else package_folder()
-    file = "reader" if name == "larger" else name
+    folder = {"larger": reader_folder, "judge": judge_folder}.get(name, package_folder)()
+    file = {"larger": "reader", "judge": "support"}.get(name, name)
     model = Model(file, folder=folder, threads=1)
     cases = json.loads((folder / f"{file}-parity.json").read_text())["cases"]
     ours, theirs = [], []
@@ -51,9 +63,11 @@ def test_files_are_small_enough_to_ship() -> None:
         assert (package.FOLDER / f"{name}.onnx").stat().st_size <= 30_000_000
 
 
+@judge
 @larger
-def test_the_larger_reader_fits_a_registry_and_a_repository() -> None:
-    assert (reader_folder() / "reader.onnx").stat().st_size <= 100_000_000
+def test_the_larger_networks_fit_a_registry_and_a_repository() -> None:
+    for file in (judge_folder() / "support.onnx", reader_folder() / "reader.onnx"):
+        assert file.stat().st_size <= 100_000_000
 
 
 def test_a_changed_file_is_refused(copy) -> None:
@@ -72,6 +86,18 @@ def test_the_released_digests_are_those_of_the_files() -> None:
 def test_the_larger_readers_digests_are_those_of_its_files() -> None:
     found = {name: sha256_file(reader_folder() / name) for name in RELEASED_READER}
     assert found == dict(RELEASED_READER), f"put these into src/pagerag/models/files.py: {found}"
+
+
+@judge
+def test_the_larger_support_encoders_digests_are_those_of_its_files() -> None:
+    found = {name: sha256_file(judge_folder() / name) for name in RELEASED_JUDGE}
+    assert found == dict(RELEASED_JUDGE), f"put these into src/pagerag/models/files.py: {found}"
+
+
+def test_a_larger_support_encoder_that_is_not_the_released_one_is_refused(copy, monkeypatch) -> None:
+    monkeypatch.setattr("pagerag.models.files.judge_folder", lambda: copy)
+    with pytest.raises(WeightsError, match="install the pagerag-judge that belongs to it"):
+        Model("support", folder=copy)
 
 
 def test_a_larger_reader_that_is_not_the_released_one_is_refused(copy, monkeypatch) -> None:

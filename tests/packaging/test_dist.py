@@ -26,6 +26,7 @@ pytestmark = [
 PACKAGES = {
     "pagerag": 3.0,
     "pagerag_models": 60.0,
+    "pagerag_judge": 100.0,
     "pagerag_reader": 100.0,
     "pagerag_lab": 1.0,
     "langchain_pagerag": 0.1,
@@ -51,7 +52,7 @@ def test_every_package_has_a_wheel_and_an_sdist_of_its_size(name: str) -> None:
     assert any(entry.endswith("LICENSE") for entry in sdist) or name == "pagerag_lab"
     assert not any("tests" in entry.split("/") for entry in wheel)
     weights = [entry for entry in (*wheel, *sdist) if entry.endswith(".onnx")]
-    assert bool(weights) == (name in {"pagerag_models", "pagerag_reader"})
+    assert bool(weights) == (name in {"pagerag_models", "pagerag_judge", "pagerag_reader"})
     if weights:  # whoever gets the weights gets their notice
         assert any(entry.endswith("NOTICE") for entry in wheel)
         assert any(entry.endswith("NOTICE") for entry in sdist)

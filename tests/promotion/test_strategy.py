@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pagerag import Candidate, Promoter
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
-from pagerag.promotion.strategy import FormulaStrategy, state_of
+from pagerag.promotion.strategy import FormulaStrategy, Judgement, state_of
+from pagerag.units import SupportKind
 from tests.promotion.evidence_of import evidence_of
 
 
@@ -43,7 +46,7 @@ def always(_: set[int]) -> bool:
     return True
 
 
-def shipped(*, support: bool = False) -> LearnedModel:
+def shipped(*, support: SupportKind | None = None) -> LearnedModel:
     model = LearnedModel.shipped("sentence", support=support)
     assert model is not None
     return model
@@ -59,7 +62,7 @@ def test_a_model_beside_itself_says_what_it_says_alone() -> None:
 
 
 def test_two_models_agree_on_something_between_them() -> None:
-    models = (shipped(support=True), shipped())
+    models = (shipped(support="support"), shipped())
     first, second = (LearnedStrategy(model, "sentence").judge(evidence_of(), always) for model in models)
     both = LearnedStrategy(models[0], "sentence", beside=models[1]).judge(evidence_of(), always)
     low = np.minimum(first.scores, second.scores) - 1e-6
@@ -67,15 +70,53 @@ def test_two_models_agree_on_something_between_them() -> None:
     assert ((low <= both.scores) & (both.scores <= high)).all()
 
 
+MILL = (
+    "The mill at Verden was built in 1734.",
+    "Its owner, Johann Behrens, came from Bremen.",
+    "A dam in the river feeds the wheel.",
+    "Flour from the mill was sold as far as Hamburg.",
+    "The cathedral of Verden was begun in 1290.",
+    "In 1820 a fire destroyed the roof.",
+)
+
+
+def judged_with(model: LearnedModel, **changed: object) -> Judgement:
+    pool = tuple(Candidate(str(n), text, "Verden", "guide", n) for n, text in enumerate(MILL))
+    evidence = Promoter(strategy="learned").evidence("When was the mill at Verden built?", pool)
+    strategy = LearnedStrategy(replace(model, **changed), "sentence")  # type: ignore[arg-type]
+    return strategy.judge(evidence, lambda units: len(units) <= 3)
+
+
+def test_a_core_in_doubt_keeps_what_has_a_chance() -> None:
+    model = shipped()
+    told = {
+        "enough": {"enough": 0.0, "some": 0.0},
+        "ambiguous": {"enough": 1.0, "some": 0.0},
+        "insufficient": {"enough": 1.0, "some": 1.0},
+    }
+    for state, cuts in told.items():
+        alone = judged_with(model, **cuts)
+        assert alone.state == state
+        joined = judged_with(model, **cuts, joins=(0.02, 1.0) if state == "insufficient" else (1.0, 0.02))
+        assert joined.sufficiency == alone.sufficiency
+        added = set(joined.core) - set(alone.core)
+        assert bool(added) == (state != "enough")
+        assert set(alone.core) <= set(joined.core)
+        assert all(joined.scores[unit] >= 0.02 for unit in added)
+
+
+def test_what_joins_a_core_keeps_within_the_budget() -> None:
+    found = judged_with(shipped(), enough=1.0, some=1.0, joins=(0.0, 0.0))
+    assert len(found.core) == 3
+
+
+def test_what_joins_is_written_with_the_model(tmp_path) -> None:
+    replace(shipped(), joins=(0.05, 0.1)).save(tmp_path / "model.npz")
+    assert LearnedModel.load(tmp_path / "model.npz").joins == (0.05, 0.1)
+    assert shipped().joins == (1.0, 1.0)
+
+
 def test_a_well_formed_question_may_need_one_sentence_only() -> None:
-    said = (
-        "The mill at Verden was built in 1734.",
-        "Its owner, Johann Behrens, came from Bremen.",
-        "A dam in the river feeds the wheel.",
-        "Flour from the mill was sold as far as Hamburg.",
-        "The cathedral of Verden was begun in 1290.",
-        "In 1820 a fire destroyed the roof.",
-    )
-    pool = tuple(Candidate(str(n), text, "Verden", "guide", n) for n, text in enumerate(said))
+    pool = tuple(Candidate(str(n), text, "Verden", "guide", n) for n, text in enumerate(MILL))
     found = Promoter().promote("When was the mill at Verden built?", pool)
     assert [unit.id for unit in found.core] == ["0"]

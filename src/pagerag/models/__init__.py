@@ -1,4 +1,4 @@
-"""Run the small models of the package ``pagerag-models``: files, tokens, logits and the support encoder.
+"""Run the networks of our model packages: files, tokens, logits and the support encoder.
 
 onnxruntime and tokenizers run them; neither is imported before a model is opened.
 """
@@ -25,8 +25,8 @@ def support_named(choice: SupportChoice) -> SupportEncoder | None:
     """Return the support encoder that a setting names.
 
     ``none`` is no encoder; ``small`` is the one of ``pagerag-models``, ``auto`` the same where it is
-    installed; ``default`` is that one and, where it is installed, the larger network of ``pagerag-reader``
-    beside it: better evidence, for ten times the time (docs/models.md).
+    installed; ``default`` is the larger one of ``pagerag-judge``, where that is installed, and the small one
+    where not: better evidence, for ten times the time (docs/models.md).
     """
     if choice not in SUPPORT_CHOICES:
         raise InputError(f"support is {choice!r}; it must be one of: {', '.join(SUPPORT_CHOICES)}")

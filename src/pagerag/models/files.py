@@ -1,8 +1,9 @@
 """The shipped weights: found in their packages, checked by hash, opened by onnxruntime.
 
-``pagerag_models`` has the support encoder and a small reader, ``pagerag_reader`` a larger one. A model is two
-files, ``NAME.onnx`` and ``tokenizer.json``, listed with their SHA-256 in ``manifest.json``. The files of the
-installed packages must also be the released ones. Nothing is unpickled and nothing is fetched.
+``pagerag_models`` has a small support encoder and a small reader, ``pagerag_judge`` and ``pagerag_reader``
+have a larger one of each. A model is two files, ``NAME.onnx`` and ``tokenizer.json``, listed with their
+SHA-256 in ``manifest.json``. The files of the installed packages must also be the released ones. Nothing is
+unpickled and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -26,7 +27,17 @@ from pagerag._files import sha256_file
 from pagerag.errors import WeightsError
 from pagerag.models.packing import LIMIT, Frame, block_count
 
-__all__ = ["RELEASED", "RELEASED_READER", "Model", "Tokens", "open_model", "package_folder", "reader_folder"]
+__all__ = [
+    "RELEASED",
+    "RELEASED_JUDGE",
+    "RELEASED_READER",
+    "Model",
+    "Tokens",
+    "judge_folder",
+    "open_model",
+    "package_folder",
+    "reader_folder",
+]
 
 # The manifest that lies beside the files shows damage; somebody who can write there can change both. These
 # digests come with pagerag itself. Releasing other weights means changing them here; the test
@@ -40,6 +51,11 @@ RELEASED: Mapping[str, str] = {
 RELEASED_READER: Mapping[str, str] = {
     "manifest.json": "8085f84dfb6374491092a6fd97d5ce80872933237ef65d5db8ac97b403edc954",
     "reader.onnx": "2acc0a7c17c4673f214bb88854324113256ed1636e9e19c38147e100e45538b8",
+    "tokenizer.json": RELEASED["tokenizer.json"],
+}
+RELEASED_JUDGE: Mapping[str, str] = {
+    "manifest.json": "81a0b3fd4d7bafd3a5398bd419b6e68ea2e3992125ced2eeaf92c4cfbe1c2332",
+    "support.onnx": "ced7d973f1e4e4da5da9be2c85c1774fd5db2ea7843e4b4249a858237087877a",
     "tokenizer.json": RELEASED["tokenizer.json"],
 }
 
@@ -58,10 +74,19 @@ def reader_folder() -> Path | None:
     return Path(need("pagerag_reader", "pagerag-reader", "reader", "the larger extractive reader").FOLDER)
 
 
+def judge_folder() -> Path | None:
+    """Return where the larger support encoder's files are, or None where it is not installed."""
+    if find_spec("pagerag_judge") is None:
+        return None
+    return Path(need("pagerag_judge", "pagerag-judge", "judge", "the larger support encoder").FOLDER)
+
+
 def _package(folder: Path) -> tuple[str, Mapping[str, str] | None]:
     """Return which package a folder belongs to, and the digests that its files must have."""
     if folder == reader_folder():
         return "pagerag-reader", RELEASED_READER
+    if folder == judge_folder():
+        return "pagerag-judge", RELEASED_JUDGE
     return "pagerag-models", RELEASED if folder == package_folder() else None
 
 

@@ -40,7 +40,7 @@ from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
 from pagerag.promotion.whole_units import rarity
 from pagerag.promotion.word_vectors import NEAR
-from pagerag.units import Mode, SupportKind
+from pagerag.units import Mode, State, SupportKind
 
 __all__ = [
     "FORMAT",
@@ -98,6 +98,8 @@ class LearnedModel:
     some: float  # ... and under which it is insufficient
     weights: Weights  # those of the evidence it was trained on
     about: dict[str, Any]
+    joins: tuple[float, float] = (1.0, 1.0)
+    """From which probability on a unit joins a core that is insufficient, or ambiguous: 1 is never."""
 
     def save(self, path: Path) -> None:
         """Write an npz file without pickled objects."""
@@ -109,6 +111,7 @@ class LearnedModel:
                 "weights": self.weights.to_dict(),
                 "enough": self.enough,
                 "some": self.some,
+                "joins": self.joins,
                 "about": self.about,
             },
             sort_keys=True,
@@ -150,6 +153,7 @@ class LearnedModel:
                     enough=float(header["enough"]),
                     some=float(header["some"]),
                     about=header["about"],
+                    joins=_pair(header.get("joins", (1.0, 1.0))),
                 )
         except (OSError, KeyError, ValueError) as broken:
             if isinstance(broken, WeightsError):
@@ -170,6 +174,11 @@ class LearnedModel:
         ``support`` names the encoder whose signals it reads; another encoder's are read like the small one's.
         """
         return _shipped(mode, support)
+
+
+def _pair(values: Sequence[float]) -> tuple[float, float]:
+    first, second = values
+    return float(first), float(second)
 
 
 @cache
@@ -265,6 +274,9 @@ class LearnedStrategy:
                 row = sufficiency_row(standing, table, model.features, ranked, core, expected, complete)
                 told.append(model.sufficiency.log_odds(row[None, :]))
             sufficiency = _sigmoid(float(_mean(told)[0]))
+        state = state_of(sufficiency, self.model.enough, self.model.some)
+        if core and state != "enough":
+            core = self._joined(standing, core, [i for i in ranked if usable[i]], state, fits)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.overall
@@ -273,7 +285,7 @@ class LearnedStrategy:
             scores.astype(np.float32),
             tuple(int(view.unit[i]) for i in ordered),
             sufficiency,
-            state_of(sufficiency, self.model.enough, self.model.some),
+            state,
             ranking=tuple(view.unit[ranked].tolist()),
             enough=self.model.enough,
             some=self.model.some,
@@ -305,6 +317,23 @@ class LearnedStrategy:
         rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
         size = best_size(_mean([scorer.model.size.log_odds(rows) for scorer in self._scorers]), expected)
         return tuple(chosen[:size]), expected[size - 1]
+
+    def _joined(
+        self, standing: Standing, core: tuple[int, ...], ranked: Sequence[int], state: State, fits: Fits
+    ) -> tuple[int, ...]:
+        """Add to a core that may lack evidence what has some chance of being it.
+
+        A minimal set is one that suffices: where that is in doubt, leaving out is the greater risk.
+        """
+        least = self.model.joins[0 if state == "insufficient" else 1]
+        if least >= 1.0 or not self.minimal_selection:
+            return core
+        p, unit = standing.p.tolist(), standing.view.unit.tolist()
+        chosen = list(core)
+        for index in ranked[:_LOOKED_AT]:
+            if p[index] >= least and index not in chosen and fits({unit[i] for i in (*chosen, index)}):
+                chosen.append(index)
+        return tuple(chosen)
 
 
 def cover_of(evidence: Evidence) -> tuple[Floats, Floats]:

@@ -108,6 +108,8 @@ def tune(
         slope = None if plain is None else plain.about.get("slope")
     trained = train(rows, settings, promoter, say, about, signals, slope)
     name = f"{family}-{signals_of}" if signals else family
+    if name == "sentence-judge":
+        trained = replace(trained, model=replace(trained.model, joins=settings.joins))
     trained.model.save(out / f"learned-{name}.npz")
     unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
     told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}

@@ -38,6 +38,11 @@ class Settings:
     """Probability that all evidence is there from which the state is Enough, as learned (see ``cuts``)."""
     some: float = 0.3
     """... and under which it is insufficient."""
+    joins: tuple[float, float] = (0.05, 0.1)
+    """From which probability a unit joins an insufficient and an ambiguous core (sentences, judge's signals).
+
+    Seen on the first hundred questions of each set of wide/dev, checked on the others (docs/promotion.md).
+    """
 
 
 @dataclass(slots=True, eq=False)
