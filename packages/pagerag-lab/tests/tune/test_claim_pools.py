@@ -64,11 +64,11 @@ def rows(tmp_path):
         "context": [[name, text.replace(". ", ".|").split("|")] for name, text in
                     (("Aller", RIVER), ("Verden", TOWN))],
     }  # fmt: skip
-    for folder in ("hotpotqa", "2wikimultihopqa", "musique"):
+    for folder in ("hotpotqa", "2wikimultihopqa"):
         (tmp_path / folder).mkdir()
     (tmp_path / "hotpotqa/train.json").write_text(json.dumps([question]), encoding="utf-8")
-    (tmp_path / "2wikimultihopqa/train.json").write_text("[]", encoding="utf-8")
-    (tmp_path / "musique/train.jsonl").write_text("", encoding="utf-8")
+    yes = question | {"_id": "y", "answer": "yes", "question": "Is Verden a town where the Aller ends?"}
+    (tmp_path / "2wikimultihopqa/train.json").write_text(json.dumps([question, yes]), encoding="utf-8")
 
     def make(left_out=(), shown=()):
         found = {}
@@ -81,10 +81,11 @@ def rows(tmp_path):
 
 def test_a_stated_claim_keeps_the_evidence_of_its_question(rows):
     told = {row["id"].partition(":")[0]: row for row in rows()["claims_stated"] if row["gold"]}
-    assert set(told) == {"nq", "xquad", "hotpotqa"}
+    assert set(told) == {"nq", "xquad", "hotpotqa", "2wikimultihopqa"}
     for row in told.values():
         assert "?" not in row["question"]
         assert set(row["gold"]) <= {unit["id"] for unit in row["candidates"]}
+    assert not any(row["base"].endswith(":y") for row in told.values())  # a yes says nothing
     assert sorted(told["hotpotqa"]["gold"]) == ["Aller#2", "Verden#0"]
 
 

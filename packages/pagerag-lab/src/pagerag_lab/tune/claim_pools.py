@@ -25,8 +25,9 @@ from pagerag.promotion.whole_units import listed_words
 from pagerag.retrieve.encoders import encoder
 from pagerag.units import Candidate
 from pagerag_lab.datasets.records import read_values
-from pagerag_lab.training.examples import load_multihop
+from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.tune.pool_rows import Row, chance, plain
+from pagerag_lab.tune.pools import TRAIN_FILES
 from pagerag_lab.tune.sentence_pools import (
     Beside,
     SentenceQuestion,
@@ -99,7 +100,7 @@ def _filled(form: str, parts: Mapping[str, str], answer: str) -> str:
 def claim_rows(data: Path, left_out: set[str], shown: set[str]) -> Iterator[Row]:
     """Make the rows, without what is ``left_out`` and ``shown`` (as in ``sentence_pools``)."""
     questions = [*natural_questions(data, left_out, shown), *xquad_questions(data, left_out, shown)]
-    for made in (_stated(questions), _stated(_multihop(data)), _altered(data, left_out, shown)):
+    for made in (_stated(questions), _stated(list(_multihop(data))), _altered(data, left_out, shown)):
         yield from question_rows(list(made))
 
 
@@ -114,19 +115,18 @@ def _found(shape: str, units: Sequence[Candidate]) -> list[str]:
     return [] if pattern is None else [found for unit in units for found in pattern.findall(unit.text)]
 
 
-def _multihop(data: Path) -> list[SentenceQuestion]:
+def _multihop(data: Path) -> Iterator[SentenceQuestion]:
     """Read the questions of HotpotQA and 2Wiki that have an answer in words."""
-    return [
-        SentenceQuestion(
-            example.base, example.base, "multihop", example.question, "multi",
-            # Two pages of a context may have one title: the first counts.
-            list({u.id: Candidate(u.id, u.text, u.title, u.title, u.position)
-                  for u in reversed(example.units)}.values())[::-1],
-            {u.id for u in example.units if u.support}, example.answers[0],
-        )
-        for example in load_multihop(data)
-        if example.source != "musique" and example.kind == "span"
-    ]  # fmt: skip
+    for name, file, unit in TRAIN_FILES:
+        if unit != "sentence":
+            continue
+        for row in read_questions(name, data / file):
+            key, answer = f"{name}:{row.id}", row.answers[0]
+            if answer.strip().lower() not in {"yes", "no"}:
+                yield SentenceQuestion(
+                    key, key, "multihop", row.question, "multi", list(row.units("sentence")),
+                    set(row.gold_ids("sentence")), answer,
+                )  # fmt: skip
 
 
 def _stated(questions: Sequence[SentenceQuestion]) -> Iterator[SentenceQuestion]:
