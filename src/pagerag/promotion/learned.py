@@ -54,7 +54,8 @@ __all__ = [
 
 FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
-_SHARE = 2 / 3  # of a model that reads a support encoder, when one that reads none judges beside it
+_SHARE = 2 / 3
+_NEVER = (1.0, 1.0)
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
@@ -98,7 +99,9 @@ class LearnedModel:
     some: float  # ... and under which it is insufficient
     weights: Weights  # those of the evidence it was trained on
     about: dict[str, Any]
-    joins: tuple[float, float] = (1.0, 1.0)
+    share: float = _SHARE
+    """How much it counts when a model that reads no support encoder judges beside it."""
+    joins: tuple[float, float] = _NEVER
     """From which probability on a unit joins a core that is insufficient, or ambiguous: 1 is never."""
 
     def save(self, path: Path) -> None:
@@ -112,6 +115,7 @@ class LearnedModel:
                 "enough": self.enough,
                 "some": self.some,
                 "joins": self.joins,
+                "share": self.share,
                 "about": self.about,
             },
             sort_keys=True,
@@ -153,7 +157,8 @@ class LearnedModel:
                     enough=float(header["enough"]),
                     some=float(header["some"]),
                     about=header["about"],
-                    joins=_pair(header.get("joins", (1.0, 1.0))),
+                    joins=_pair(header.get("joins", _NEVER)),
+                    share=float(header.get("share", _SHARE)),
                 )
         except (OSError, KeyError, ValueError) as broken:
             if isinstance(broken, WeightsError):
@@ -259,7 +264,9 @@ class LearnedStrategy:
         asked = features[0, -len(OF_QUESTION) :]
         tables = [scorer.table(features, evidence, view) for scorer in self._scorers]
         rows = _sigmoid_all(
-            _mean([scorer.log_odds(table, view) for scorer, table in zip(self._scorers, tables, strict=True)])
+            self._mean(
+                [scorer.log_odds(table, view) for scorer, table in zip(self._scorers, tables, strict=True)]
+            )
         )
         standing = Standing(view, rows, *cover_of(evidence), asked)
         usable = self._usable(evidence)
@@ -273,7 +280,7 @@ class LearnedStrategy:
                 model = scorer.model
                 row = sufficiency_row(standing, table, model.features, ranked, core, expected, complete)
                 told.append(model.sufficiency.log_odds(row[None, :]))
-            sufficiency = _sigmoid(float(_mean(told)[0]))
+            sufficiency = _sigmoid(float(self._mean(told)[0]))
         state = state_of(sufficiency, self.model.enough, self.model.some)
         if core and state != "enough":
             core = self._joined(standing, core, [i for i in ranked if usable[i]], state, fits)
@@ -290,6 +297,13 @@ class LearnedStrategy:
             enough=self.model.enough,
             some=self.model.some,
         )
+
+    def _mean(self, values: Sequence[Floats]) -> Floats:
+        """Return the mean of what the models say, by their shares; of one alone just what it says."""
+        if len(values) == 1:
+            return values[0]
+        first, second = values
+        return np.asarray(self.model.share * first + (1.0 - self.model.share) * second, dtype=np.float32)
 
     def _usable(self, evidence: Evidence) -> list[bool]:
         """Tell which rows share a word with the question or the pool: no other is ever in the core."""
@@ -315,7 +329,7 @@ class LearnedStrategy:
         if not self.minimal_selection:
             return tuple(chosen), max(expected)
         rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
-        size = best_size(_mean([scorer.model.size.log_odds(rows) for scorer in self._scorers]), expected)
+        size = best_size(self._mean([scorer.model.size.log_odds(rows) for scorer in self._scorers]), expected)
         return tuple(chosen[:size]), expected[size - 1]
 
     def _joined(
@@ -466,14 +480,6 @@ def order_of_argument(
         ordered.append(following)
         left.remove(following)
     return tuple(ordered)
-
-
-def _mean(values: Sequence[Floats]) -> Floats:
-    """Return the mean of what the models say, the first counting more; of one alone just what it says."""
-    if len(values) == 1:
-        return values[0]
-    first, second = values
-    return np.asarray(_SHARE * first + (1.0 - _SHARE) * second, dtype=np.float32)
 
 
 def _sigmoid(x: float) -> float:

@@ -109,7 +109,7 @@ def tune(
     trained = train(rows, settings, promoter, say, about, signals, slope)
     name = f"{family}-{signals_of}" if signals else family
     if name == "sentence-judge":
-        trained = replace(trained, model=replace(trained.model, joins=settings.joins))
+        trained = replace(trained, model=replace(trained.model, joins=settings.joins, share=settings.share))
     trained.model.save(out / f"learned-{name}.npz")
     unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
     told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}

@@ -22,14 +22,7 @@ from pagerag.units import Candidate, Mode, Pool
 
 __all__ = ["FILES", "LabelledPool", "fold_of", "kind_of_set", "labelled", "read_pools"]
 
-FILES = (
-    "documents-train",
-    "reading-train",
-    "wide-train",
-    "benchmarks-train",
-    "sentences-train",
-    "claims-train",
-)
+FILES = ("documents-train", "reading-train", "wide-train", "benchmarks-train", "sentences-train")
 VARIANTS = {"removed": 0.5, "stranger": 0.35, "noisy": 0.5}
 """Weight of the pools of a question that are not its first retriever's; of another retriever's: 0.6."""
 KEPT = {"nq": 0.3, "xquad": 0.7, "qasper": 0.5, "qasc_train": 0.6, "qed_train": 0.7}
@@ -44,7 +37,6 @@ KINDS = (
     ("nq", "nq_sentences", "qed_train"),
     ("xquad", "xquad_sentences"),
     ("documents", "document_sentences"),
-    ("claims_stated", "claims_altered"),
 )
 """Sets whose questions or texts are alike: to who knows one of them the others are not new."""
 

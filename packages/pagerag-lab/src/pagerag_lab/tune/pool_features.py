@@ -38,6 +38,8 @@ class Settings:
     """Probability that all evidence is there from which the state is Enough, as learned (see ``cuts``)."""
     some: float = 0.3
     """... and under which it is insufficient."""
+    share: float = 0.85
+    """How much a scorer of sentences with the judge's signals counts beside the one without."""
     joins: tuple[float, float] = (0.05, 0.1)
     """From which probability a unit joins an insufficient and an ambiguous core (sentences, judge's signals).
 
