@@ -54,6 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="support",
         help="whose signals these are: of the small support encoder, or the larger (judge)",
     )
+    parser.add_argument(
+        "--slope",
+        type=float,
+        help="what the verdict's log-odds are multiplied by (default: measured on kinds of sets left out; "
+        "signals of an encoder that knows the kinds make it too steep)",
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes that read pools (default: 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
@@ -76,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
             pools=args.pools,
             support_signals=args.support_signals,
             signals_of=args.signals_of,
+            slope=args.slope,
             workers=args.workers,
             say=note,
         )

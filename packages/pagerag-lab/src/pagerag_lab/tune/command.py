@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ def tune(
     pools: Path | None,
     support_signals: Path | None,
     signals_of: SupportKind,
+    slope: float | None,
     workers: int,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -55,7 +56,8 @@ def tune(
 
     The weights are fitted on the benchmarks' train files under ``data``; the learned scorer on the ``pools``
     that ``pagerag_lab.tune.train_pools`` made, with a support encoder's held-out ``support_signals`` where
-    they are given: ``signals_of`` says which encoder's.
+    they are given: ``signals_of`` says which encoder's. The
+    verdict's ``slope`` is measured on kinds of sets left out, unless it is given.
     """
     if steps < 0:
         raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
@@ -93,19 +95,15 @@ def tune(
     rows = read_rows(train_pools, settings, promoter, say, workers)
     if what == "slope":
         figures["slope"] = slope_on_unseen_sets(rows, settings, say)
-        for support in (None, *get_args(SupportKind)):
-            _with_slope(family, figures["slope"], settings, out, support)
+        _with_slope(family, figures["slope"], settings, out, None)
+        _with_slope(family, figures["slope"], settings, out, "support")
         return figures
     signals: tuple[str, ...] = ()
-    slope = None
     if support_signals is not None:
         known = _signals(support_signals)
         rows = [row for row in rows if _fits(known, row.item)]
         with_signals(rows, lambda item: known[item.id])
         signals = SIGNALS
-        # It is measured without a support encoder, whose held-out signals of whole kinds of sets nobody has.
-        plain = LearnedModel.shipped(family)
-        slope = None if plain is None else plain.about.get("slope")
     trained = train(rows, settings, promoter, say, about, signals, slope)
     name = f"{family}-{signals_of}" if signals else family
     if name == "sentence-judge":
