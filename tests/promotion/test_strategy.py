@@ -87,7 +87,7 @@ def judged_with(model: LearnedModel, **changed: object) -> Judgement:
     return strategy.judge(evidence, lambda units: len(units) <= 3)
 
 
-def test_a_core_in_doubt_keeps_what_has_a_chance() -> None:
+def test_an_insufficient_core_keeps_what_has_a_chance() -> None:
     model = shipped()
     told = {
         "enough": {"enough": 0.0, "some": 0.0},
@@ -97,23 +97,24 @@ def test_a_core_in_doubt_keeps_what_has_a_chance() -> None:
     for state, cuts in told.items():
         alone = judged_with(model, **cuts)
         assert alone.state == state
-        joined = judged_with(model, **cuts, joins=(0.02, 1.0) if state == "insufficient" else (1.0, 0.02))
+        joined = judged_with(model, **cuts, joins=0.02)
         assert joined.sufficiency == alone.sufficiency
         added = set(joined.core) - set(alone.core)
-        assert bool(added) == (state != "enough")
+        assert bool(added) == (state == "insufficient")
         assert set(alone.core) <= set(joined.core)
         assert all(joined.scores[unit] >= 0.02 for unit in added)
 
 
 def test_what_joins_a_core_keeps_within_the_budget() -> None:
-    found = judged_with(shipped(), enough=1.0, some=1.0, joins=(0.0, 0.0))
+    found = judged_with(shipped(), enough=1.0, some=1.0, joins=0.0)
     assert len(found.core) == 3
 
 
 def test_what_joins_is_written_with_the_model(tmp_path) -> None:
-    replace(shipped(), joins=(0.05, 0.1)).save(tmp_path / "model.npz")
-    assert LearnedModel.load(tmp_path / "model.npz").joins == (0.05, 0.1)
-    assert shipped().joins == (1.0, 1.0)
+    replace(shipped(), joins=0.04, share=0.9).save(tmp_path / "model.npz")
+    read = LearnedModel.load(tmp_path / "model.npz")
+    assert (read.joins, read.share) == (0.04, 0.9)
+    assert shipped().joins == 1.0
 
 
 def test_a_well_formed_question_may_need_one_sentence_only() -> None:

@@ -40,7 +40,7 @@ from pagerag.promotion.trees import Trees
 from pagerag.promotion.weights import Weights
 from pagerag.promotion.whole_units import rarity
 from pagerag.promotion.word_vectors import NEAR
-from pagerag.units import Mode, State, SupportKind
+from pagerag.units import Mode, SupportKind
 
 __all__ = [
     "FORMAT",
@@ -55,7 +55,7 @@ __all__ = [
 FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
 _SHARE = 2 / 3
-_NEVER = (1.0, 1.0)
+_NEVER = 1.0
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
@@ -101,8 +101,8 @@ class LearnedModel:
     about: dict[str, Any]
     share: float = _SHARE
     """How much it counts when a model that reads no support encoder judges beside it."""
-    joins: tuple[float, float] = _NEVER
-    """From which probability on a unit joins a core that is insufficient, or ambiguous: 1 is never."""
+    joins: float = _NEVER
+    """From which probability on a unit joins a core that is insufficient."""
 
     def save(self, path: Path) -> None:
         """Write an npz file without pickled objects."""
@@ -157,7 +157,7 @@ class LearnedModel:
                     enough=float(header["enough"]),
                     some=float(header["some"]),
                     about=header["about"],
-                    joins=_pair(header.get("joins", _NEVER)),
+                    joins=float(header.get("joins", _NEVER)),
                     share=float(header.get("share", _SHARE)),
                 )
         except (OSError, KeyError, ValueError) as broken:
@@ -179,11 +179,6 @@ class LearnedModel:
         ``support`` names the encoder whose signals it reads; another encoder's are read like the small one's.
         """
         return _shipped(mode, support)
-
-
-def _pair(values: Sequence[float]) -> tuple[float, float]:
-    first, second = values
-    return float(first), float(second)
 
 
 @cache
@@ -282,8 +277,8 @@ class LearnedStrategy:
                 told.append(model.sufficiency.log_odds(row[None, :]))
             sufficiency = _sigmoid(float(self._mean(told)[0]))
         state = state_of(sufficiency, self.model.enough, self.model.some)
-        if core and state != "enough":
-            core = self._joined(standing, core, [i for i in ranked if usable[i]], state, fits)
+        if core and state == "insufficient":
+            core = self._joined(standing, core, [i for i in ranked if usable[i]], fits)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.overall
@@ -333,14 +328,14 @@ class LearnedStrategy:
         return tuple(chosen[:size]), expected[size - 1]
 
     def _joined(
-        self, standing: Standing, core: tuple[int, ...], ranked: Sequence[int], state: State, fits: Fits
+        self, standing: Standing, core: tuple[int, ...], ranked: Sequence[int], fits: Fits
     ) -> tuple[int, ...]:
-        """Add to a core that may lack evidence what has some chance of being it.
+        """Add to a core that lacks evidence what has some chance of being it.
 
-        A minimal set is one that suffices: where that is in doubt, leaving out is the greater risk.
+        A minimal set is one that suffices: where none does, leaving out is the greater risk.
         """
-        least = self.model.joins[0 if state == "insufficient" else 1]
-        if least >= 1.0 or not self.minimal_selection:
+        least = self.model.joins
+        if least >= _NEVER or not self.minimal_selection:
             return core
         p, unit = standing.p.tolist(), standing.view.unit.tolist()
         chosen = list(core)

@@ -40,10 +40,10 @@ class Settings:
     """... and under which it is insufficient."""
     share: float = 0.85
     """How much a scorer of sentences with the judge's signals counts beside the one without."""
-    joins: tuple[float, float] = (0.05, 0.1)
-    """From which probability a unit joins an insufficient and an ambiguous core (sentences, judge's signals).
+    joins: float = 0.04
+    """From which probability on a unit joins an insufficient core (sentences, judge's signals).
 
-    Seen on the first hundred questions of each set of wide/dev, checked on the others (docs/promotion.md).
+    Chosen with wide/dev in view (docs/evaluation.md).
     """
 
 
