@@ -32,6 +32,7 @@ AT_RUN_TIME: dict[str, str] = {
     "pagerag.read.citations:_find": "words of an answer, escaped, with three characters between them at most",
     "pagerag.read.dates:compare": "one of the words of the module's own table: no repetition",
     "pagerag_lab.datasets.document_sets:_question": "the pattern of an answer in a data set that the user named",
+    "pagerag_lab.tune.claim_pools:": "rules of the module's own table, which is looked through as well",
     "pagerag_lab.runs.documents:_judged": "the pattern of an answer in a data set that the user named",
 }
 """Calls whose pattern is made of what is known only then, and why they are linear."""

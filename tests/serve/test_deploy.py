@@ -69,5 +69,5 @@ def test_the_flags_in_the_files_exist():
         (DEPLOY / "pagerag.service").read_text(encoding="utf-8").split("ExecStart=", 1)[1].splitlines()[0]
     )
     made = root.parse_args(command.split()[1:])
-    assert made.workers == 2
+    assert made.serve_workers == 2
     assert made.stores == ["/var/lib/pagerag/store"]

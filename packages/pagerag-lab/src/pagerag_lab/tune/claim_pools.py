@@ -66,9 +66,11 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"{_BEFORE}{_WH}\s+(?:\S+\s+){{0,4}}?{_AUXILIARY}\s+(.+)", "{2} {1} {a}"),
         (rf"{_WH}\s+(?:\S+\s+){{0,4}}?({_BE}\s+.+)", "{a} {1}"),
         (rf"{_WH}\s+\S+\s+(.+)", "{a} {1}"),
-        (rf"(.+\s)(?:{_WH}\s+\S+|who|whom|when|where)\b(.*)", "{1}{a}{2}"),
     )
 )
+_INNER = re.compile(rf"(?<=\s)(?:{_WH}\s+\S+|who|whom|when|where)\b", re.IGNORECASE)
+"""What is asked for inside a question ("the mill was built by whom")."""
+_ASIDE = re.compile(r"\([^()]*\)")
 _PRONOUN = re.compile(r"(He|She|It|They|This|These)\b|(His|Her|Its|Their)\b")
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
@@ -89,7 +91,10 @@ def stated(question: str, answer: str) -> str | None:
         if match is not None:
             parts = {str(number): part or "" for number, part in enumerate(match.groups(), 1)}
             return " ".join(_filled(form, parts, answer).split())
-    return None
+    inner = list(_INNER.finditer(asked))
+    if not inner:
+        return None
+    return " ".join(f"{asked[: inner[-1].start()]}{answer}{asked[inner[-1].end() :]}".split())
 
 
 def _filled(form: str, parts: Mapping[str, str], answer: str) -> str:
@@ -185,7 +190,7 @@ def _drawn(units: Sequence[Candidate], count: int, rng: Random) -> Sequence[Cand
 
 def _told(sentence: str, title: str, names: Sequence[str], rng: Random) -> str:
     """Return a sentence in other words, at times changed in what it says."""
-    text = re.sub(r"\s*\([^)]*\)", "", sentence).rstrip(". ")
+    text = " ".join(_ASIDE.sub("", sentence).split()).rstrip(". ")
     clauses = _CLAUSE.split(text)
     if len(clauses) > 1 and rng.random() < 0.7:
         kept = next((n for n in range(1, len(clauses)) if len(" ".join(clauses[:n]).split()) > 6), None)
