@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 PACKAGES = {
-    "pagerag": 3.0,
+    "pagerag": 3.5,
     "pagerag_models": 60.0,
     "pagerag_judge": 100.0,
     "pagerag_reader": 100.0,
