@@ -183,6 +183,27 @@ def test_a_store_that_was_there_stays(capsys, tmp_path):
 
 
 def test_tune_leaves_no_empty_folder(capsys, tmp_path):
+    fitted = (
+        "tune",
+        "--data",
+        "d",
+        "--mode",
+        "sentence",
+        "--what",
+        "learned",
+        "--pools",
+        "p",
+        "--out",
+        "tuned",
+    )
+    for wrong, told in (
+        (("--slope", "0"), "--slope is 0.0"),
+        (("--slope", "nan"), "--slope is nan"),
+        (("--signals-of", "judge"), "--support-signals"),
+    ):
+        code, _, err = run(capsys, *fitted, *wrong)
+        assert code == 1
+        assert told in err
     code, _, err = run(capsys, "tune", "--data", "nowhere", "--mode", "sentence", "--out", "tuned")
     assert code == 1, err
     assert not (tmp_path / "tuned").exists()

@@ -54,8 +54,8 @@ __all__ = [
 
 FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
-_SHARE = 2 / 3
-_NEVER = 1.0
+_SHARE = 2 / 3  # of a model whose file does not tell it, beside one that reads no support encoder
+_NEVER = 1.0  # no unit is so probable
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 

@@ -38,6 +38,7 @@ from pagerag_lab.tune.sentence_pools import (
     texts_of,
     xquad_questions,
 )
+from pagerag_lab.tune.word_vectors import ENCODER, encoded
 
 __all__ = ["claim_rows", "stated"]
 
@@ -49,7 +50,6 @@ FALSE = 0.5
 """Share of the stated questions that get another question's answer."""
 _NEAR = 0.57
 """Least cosine of a word that stands for another."""
-_BATCH = 2048
 _AUXILIARY = r"(?:did|do|does)"
 _BE = r"(?:is|was|are|were|has|have|had|can|could|will|would|should|may|must)"
 _WH = r"(?:what|which)"
@@ -239,10 +239,7 @@ def _near_words(word: str) -> tuple[str, ...]:
 @cache
 def _vectors() -> NDArray[np.float32]:
     """Return the vectors of the common words, of length one and around nought."""
-    model, words = encoder("wordllama"), list(listed_words())
-    found = np.concatenate(
-        [model.encode_passages(words[start : start + _BATCH]) for start in range(0, len(words), _BATCH)]
-    )
+    found = encoded(list(listed_words()), encoder(ENCODER))
     found = found - found.mean(axis=0)
     return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9))
 

@@ -66,6 +66,10 @@ def tune(
             "the learned scorer is fitted on pools: make them with python -m pagerag_lab.tune.train_pools, "
             "and name their folder with --pools"
         )
+    if slope is not None and not 0 < slope <= 1:
+        raise InputError(f"--slope is {slope}; it must be above 0, and 1 (no change) at most")
+    if signals_of != "support" and support_signals is None:
+        raise InputError(f"--signals-of {signals_of} needs the file of signals: --support-signals FILE")
     out.mkdir(parents=True, exist_ok=True)
     model = encoder(encoder_name, cache=True)
     about = {

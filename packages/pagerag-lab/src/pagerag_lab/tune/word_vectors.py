@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.promotion.whole_units import listed_words
+from pagerag.protocols import Encoder
 from pagerag.retrieve.encoders import encoder
 from pagerag_lab.product import write_atomic
 
@@ -37,15 +39,20 @@ def main() -> None:
     words = listed_words()
     model = encoder(ENCODER)
     names = list(words)
-    parts = [model.encode_passages(names[i : i + _BATCH]) for i in range(0, len(names), _BATCH)]
     share = np.exp(-np.array(list(words.values())))
-    vectors = turned(np.concatenate(parts).astype(np.float64), share)
+    vectors = turned(encoded(names, model).astype(np.float64), share)
     vectors[[not word.isalpha() for word in names]] = 0
     about = json.dumps({"encoder": model.name, "width": WIDTH, "words": len(names)})
     file = io.BytesIO()
     np.savez_compressed(file, vectors=vectors, about=np.frombuffer(about.encode(), np.uint8))
     write_atomic(args.out, file.getvalue())
     print(f"{len(names):,} words, {len(file.getvalue()):,} bytes")
+
+
+def encoded(words: Sequence[str], model: Encoder) -> NDArray[np.float32]:
+    """Return what an encoder gives for each word alone."""
+    parts = [model.encode_passages(words[i : i + _BATCH]) for i in range(0, len(words), _BATCH)]
+    return np.asarray(np.concatenate(parts), dtype=np.float32)
 
 
 def turned(vectors: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.int8]:
