@@ -182,7 +182,7 @@ def test_a_store_that_was_there_stays(capsys, tmp_path):
     assert run(capsys, "stats", "--store", "s")[0] == 0
 
 
-def test_tune_leaves_no_empty_folder(capsys, tmp_path):
+def test_tune_refuses_what_it_would_not_use(capsys):
     fitted = (
         "tune",
         "--data",
@@ -204,6 +204,9 @@ def test_tune_leaves_no_empty_folder(capsys, tmp_path):
         code, _, err = run(capsys, *fitted, *wrong)
         assert code == 1
         assert told in err
+
+
+def test_tune_leaves_no_empty_folder(capsys, tmp_path):
     code, _, err = run(capsys, "tune", "--data", "nowhere", "--mode", "sentence", "--out", "tuned")
     assert code == 1, err
     assert not (tmp_path / "tuned").exists()
