@@ -16,7 +16,7 @@ import numpy as np
 from pagerag._extras import app_named
 from pagerag.errors import EmptyPoolError, InputError, PageRAGError
 from pagerag.promotion import Promoter, Promotion, Weights
-from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever
+from pagerag.protocols import Corpus, Encoder, Reader, ReadsOn, Retriever, SupportEncoder
 from pagerag.read import reader as make_reader
 from pagerag.result import NEAREST, Failure, Result
 from pagerag.settings import Settings
@@ -89,7 +89,7 @@ class PageRAG:
         self.store = store
         self.encoder = store.encoder if encoder is None and store is not None else encoder
         if retriever is None and store is not None:
-            retriever = default_retriever(store, self.encoder)
+            retriever = default_retriever(store, self.encoder, guide=guide_of(self.promoter.support))
         self.retriever = cast(Retriever, retriever)
         self.reader = reader if reader is not None else make_reader("auto")
         if not isinstance(self.reader, Reader):
@@ -151,7 +151,13 @@ class PageRAG:
         found = settings.retrieve
         made = cls(
             store,
-            default_retriever(store, encoder, mode=found.retriever, adaptive=found.adaptive),
+            default_retriever(
+                store,
+                encoder,
+                mode=found.retriever,
+                adaptive=found.adaptive,
+                guide=guide_of(promoter.support),
+            ),
             promoter,
             reader,
             encoder=encoder,
@@ -397,16 +403,29 @@ def _checked(workers: int) -> int:
 
 
 def default_retriever(
-    corpus: Corpus, encoder: Encoder | None, *, mode: str = "hybrid", adaptive: bool = True
+    corpus: Corpus,
+    encoder: Encoder | None,
+    *,
+    mode: str = "hybrid",
+    adaptive: bool = True,
+    guide: SupportEncoder | None = None,
 ) -> Retriever:
-    """Return follow-up search over the corpus, or one plain search of it."""
+    """Return follow-up search over the corpus, led by ``guide`` where there is one, or one plain search."""
     if not adaptive or mode != "hybrid":
         from pagerag.retrieve.retrievers import CorpusRetriever
 
         return CorpusRetriever(corpus, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return AdaptiveRetriever(corpus, encoder)
+    return AdaptiveRetriever(corpus, encoder, guide=guide)
+
+
+def guide_of(support: SupportEncoder | None) -> SupportEncoder | None:
+    """Return the support encoder if it is to lead follow-up search as well: the larger one.
+
+    It reads twenty passages once more for each question, and finds more of a long chain (docs/retrieval.md).
+    """
+    return support if getattr(support, "fitted", None) == "judge" else None
 
 
 def _telling(passage: Candidate) -> list[Candidate]:

@@ -16,6 +16,7 @@ from pagerag.promotion import Promoter
 from pagerag.read import AtOnceReader
 from pagerag.read import reader as make_reader
 from pagerag.read.evidence import EvidenceReader
+from pagerag.settings import Settings
 from pagerag.testing import FakeReader, FakeRetriever
 from pagerag.units import Answer, Candidate, Citation
 
@@ -390,6 +391,31 @@ def test_the_trace_tells_which_follow_up_found_a_unit(demo_store):
     assert any(unit["name"] == "interstellar" for unit in named) or result.found
     shown = result.to_dict()["context"]
     assert all(unit["found"]["by"] in ("search", "title", "words", "nearness") for unit in shown)
+
+
+class Judging:
+    """A support encoder that may be the larger one."""
+
+    name, signals = "judging", ("support",)
+
+    def __init__(self, fitted):
+        self.fitted = fitted
+
+    def support(self, question, units, /):
+        return [[0.5]] * len(units)
+
+
+@pytest.mark.parametrize(("fitted", "leads"), [("judge", True), ("support", False)])
+def test_the_larger_support_encoder_leads_follow_up_search_too(demo_store, fitted, leads, monkeypatch):
+    support = Judging(fitted)
+    monkeypatch.setattr("pagerag.models.support_named", lambda choice: support)
+    with PageRAG.open(
+        demo_store, Settings().updated({"promote.support": "default"}), reader="evidence"
+    ) as rag:
+        assert (rag.retriever.guide is support) == leads
+        assert rag.ask("Which city was the composer of Interstellar born in?").context
+        again = PageRAG(rag.store, promoter=Promoter(support=support), reader=FakeReader())
+        assert (again.retriever.guide is support) == leads
 
 
 def test_explain_says_what_following_up_found(demo_store):

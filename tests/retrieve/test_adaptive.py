@@ -150,7 +150,9 @@ def test_no_rounds_is_no_follow_up(pages: list[Candidate], words: Encoder) -> No
     assert len(frontier.passages) > size
 
 
-@pytest.mark.parametrize("changes", [{"first": 0}, {"most": 0}, {"rounds": -1}, {"near": -2}])
+@pytest.mark.parametrize(
+    "changes", [{"first": 0}, {"most": 0}, {"rounds": -1}, {"near": -2}, {"judged": 0}, {"guided": -1}]
+)
 def test_impossible_limits_are_refused(changes: dict[str, int]) -> None:
     with pytest.raises(InputError, match=next(iter(changes))):
         Limits(**changes)
@@ -254,3 +256,77 @@ def test_only_the_best_of_all_searches_by_words_are_read() -> None:
     assert found(replace(few, taken=1)) == ["falls"], "it has the name and the waterfall"
     assert set(found(few)) > {"falls"}
     assert found(replace(few, taken=0)) == []
+
+
+CHAIN = {
+    "The Lamp": "The Lamp is a novel that Ida Voss wrote. It sold well in its first year.",
+    "Ida Voss": "Ida Voss is a writer. She lives with the painter Omar Lund.",
+    "Omar Lund": "Omar Lund is a painter who learned his craft from Petra Quist.",
+    "Petra Quist": "Petra Quist gave lessons for thirty years. Her school was at Marstal.",
+    **{f"Novel {n}": f"Novel {n} is a novel. Its writer and her teacher are not known." for n in range(12)},
+}
+CHAINED = "In which town did the teacher of the partner of the writer of The Lamp work?"
+
+
+class Guide:
+    """A support encoder that knows what is evidence, and notes what it was shown."""
+
+    name, signals = "knowing", ("support", "bearing")
+
+    def __init__(self, evidence: set[str]) -> None:
+        self.evidence = evidence
+        self.shown: list[list[str]] = []
+
+    def support(self, question: str, units: Sequence[Candidate], /) -> Any:
+        assert question
+        self.shown.append([unit.id for unit in units])
+        return np.array([[0.98 if unit.id in self.evidence else 0.02, 0.5] for unit in units])
+
+
+def chained(guide: Any = None, **changes: int) -> AdaptiveRetriever:
+    units = [Candidate(title, text, title=title) for title, text in CHAIN.items()]
+    limits = replace(Limits(first=3, depth=3, seeds=3, joined=3, near=0, worded=0), **changes)
+    return AdaptiveRetriever(MemoryCorpus(units), limits=limits, guide=guide)
+
+
+def test_what_a_guide_holds_to_be_evidence_is_followed_and_ranks_first() -> None:
+    alone = chained().retrieve(CHAINED, 20)
+    assert "Petra Quist" not in ids(alone.candidates)
+    guide = Guide({"The Lamp", "Ida Voss", "Omar Lund"})
+    led = chained(guide, guided=3).retrieve(CHAINED, 20)
+    assert "Petra Quist" in ids(led.candidates)
+    assert set(ids(led.candidates)[:3]) == guide.evidence
+    scores = [unit.score for unit in led.candidates]
+    assert led.scores == "probability"
+    assert all(score is not None and 0 < score < 1 for score in scores)
+    assert scores == sorted(scores, reverse=True)  # type: ignore[type-var]
+    assert [step["round"] for step in led.metadata["rounds"]] == [0, 1, 2, 3, 4]
+
+
+def test_a_guide_reads_so_many_passages_so_often() -> None:
+    guide = Guide(set())
+    chained(guide, guided=2, judged=3, first=9, depth=9).retrieve(CHAINED, 20)
+    assert [len(shown) for shown in guide.shown] == [3, 3]
+    chained(guide, guided=0).retrieve(CHAINED, 20)
+    assert len(guide.shown) == 2
+
+
+@pytest.mark.parametrize("question", ["", "  "])
+def test_a_guide_is_not_asked_without_a_question_or_passages(question: str, words: Encoder) -> None:
+    guide = Guide(set())
+    chained(guide).retrieve(question, 5)
+    AdaptiveRetriever(MemoryCorpus([], words), guide=guide).retrieve(CHAINED, 5)
+    assert guide.shown == []
+
+
+def test_a_guide_that_says_too_little_is_refused() -> None:
+    class Short(Guide):
+        def support(self, question: str, units: Sequence[Candidate], /) -> Any:
+            return super().support(question, units)[:-1]
+
+    with pytest.raises(InputError, match="support encoder 'knowing' returned shape"):
+        chained(Short(set())).retrieve(CHAINED, 5)
+
+
+def test_a_guided_retriever_is_named_after_its_guide() -> None:
+    assert chained(Guide(set())).name == "adaptive:lexical+knowing"

@@ -24,6 +24,7 @@ __all__ = [
     "gather_signals",
     "probabilities",
     "retrieved_scores",
+    "support_of",
 ]
 
 Floats = NDArray[np.float32]
@@ -101,16 +102,21 @@ def gather_signals(
         similarity = rows @ (asked / max(float(np.linalg.norm(asked)), 1e-9))
     support = None
     if encoder is not None:
-        taking_part = tuple([pool[place] for place in units])
-        values = np.asarray(encoder.support(question, taking_part), dtype=np.float32)
-        if values.shape != (len(units), len(encoder.signals)) or not np.isfinite(values).all():
-            raise InputError(
-                f"support encoder {encoder.name!r} returned shape {values.shape} for "
-                f"{len(units)} units and signals {encoder.signals}; it must be finite, one row per unit"
-            )
+        values = support_of(encoder, question, tuple([pool[place] for place in units]))
         support = np.zeros((len(pool), values.shape[1]), dtype=np.float32)
         support[list(units)] = values
     return Signals(anchored_scores(pool, retrieved), retrieved, similarity, rows, support)
+
+
+def support_of(encoder: SupportEncoder, question: str, units: Sequence[Candidate]) -> Floats:
+    """Return a support encoder's signals of the units, once they are finite and one row is there for each."""
+    values = np.asarray(encoder.support(question, units), dtype=np.float32)
+    if values.shape != (len(units), len(encoder.signals)) or not np.isfinite(values).all():
+        raise InputError(
+            f"support encoder {encoder.name!r} returned shape {values.shape} for "
+            f"{len(units)} units and signals {encoder.signals}; it must be finite, one row per unit"
+        )
+    return values
 
 
 def probabilities(pool: tuple[Candidate, ...]) -> NDArray[np.float32]:

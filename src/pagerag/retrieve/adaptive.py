@@ -9,13 +9,16 @@ passage, not in the question). The follow-up reads what was found:
    titles they name, and the passages nearest to question ⊕ passage;
 3. *rank*: each passage by how it matches the question and how the others lead to it
    (``candidate_features``), by two small forests trained on train files.
+4. *go on*, where there is a support encoder: it reads the best passages together, and what it holds to be
+   evidence is followed and ranks once more. A chain of three or four hops needs that its first facts are
+   known for what they are.
 
 The result is an ordinary Pool: promotion has the last word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
+from pagerag.promotion.signals import combined_worth, support_of
 from pagerag.promotion.trees import Trees
-from pagerag.protocols import Corpus, Encoder, Snapshot
+from pagerag.protocols import Corpus, Encoder, Snapshot, SupportEncoder
 from pagerag.retrieve.candidate_features import FeatureTable, QuestionReading
 from pagerag.retrieve.retrievers import fuse_hits
 from pagerag.text.names import NameReading, numbered_names
@@ -44,7 +48,8 @@ class Limits:
     for the best ``joined`` the ``near`` passages nearest to question ⊕ passage. Of these, ``worded`` names
     that lie nearest to a relation word of the question are also searched for as words, together with what of
     the question the passage leaves open, and of the first ``found`` passages of each search the ``taken``
-    best taken; a name is searched for once. The pool never exceeds ``most`` passages.
+    best taken; a name is searched for once. The pool never exceeds ``most`` passages. A support encoder reads
+    the best ``judged`` of them, in each of ``guided`` further rounds.
     """
 
     first: int = 20
@@ -58,10 +63,12 @@ class Limits:
     found: int = 4
     taken: int = 12
     most: int = 80
+    guided: int = 1
+    judged: int = 20
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            least = int(name in {"first", "depth", "most"})
+            least = int(name in {"first", "depth", "most", "judged"})
             if value < least:
                 raise InputError(f"{name} must be at least {least}, not {value}")
 
@@ -259,25 +266,38 @@ def rankers() -> tuple[Trees, Trees]:
 
 def probability(ranker: Trees, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the ranker's probability that each row's passage belongs to the evidence."""
-    return (1.0 / (1.0 + np.exp(-ranker.log_odds(rows).astype(np.float64)))).astype(np.float32)
+    return _sigmoid(ranker.log_odds(rows))
+
+
+def _sigmoid(x: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    return (1.0 / (1.0 + np.exp(-x.astype(np.float64)))).astype(np.float32)
 
 
 class AdaptiveRetriever:
     """A retriever that follows what it finds in a corpus.
 
     ``encoder`` must be the one that the vectors of the corpus come from, and is the corpus's own unless
-    given; without one, search is lexical and by title alone. The pool's scores are the ranker's
-    probabilities that a passage belongs to the evidence.
+    given; without one, search is lexical and by title alone. With a ``guide``, a support encoder whose first
+    signal is a probability, search goes on from what that holds to be evidence. The pool's scores are
+    probabilities that a passage belongs to the evidence: the ranker's, or those of both.
     """
 
     def __init__(
-        self, corpus: Corpus, encoder: Encoder | None = None, *, limits: Limits | None = None
+        self,
+        corpus: Corpus,
+        encoder: Encoder | None = None,
+        *,
+        limits: Limits | None = None,
+        guide: SupportEncoder | None = None,
     ) -> None:
         self.corpus = corpus
         self.encoder: Encoder | None = encoder if encoder is not None else corpus.encoder
         self.limits = limits or Limits()
+        self.guide = guide
         self._readings = PassageCache()
         self.name = f"adaptive:{self.encoder.name if self.encoder is not None else 'lexical'}"
+        if guide is not None:
+            self.name += f"+{guide.name}"
 
     def retrieve(self, question: str, k: int = 20) -> Pool:
         """Return at most ``k`` passages of the grown pool, best first."""
@@ -285,6 +305,8 @@ class AdaptiveRetriever:
         with self.corpus.snapshot() as now:
             frontier = Frontier(question, vector, now, self.limits, self._readings)
             scores = _ranked(frontier)
+            if self.guide is not None and len(scores) and question.strip():
+                scores = _guided(frontier, scores, question, self.guide)
         passages = list(frontier.passages.values())
         order = np.argsort(-scores, kind="stable")[: max(k, 0)]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
@@ -300,13 +322,49 @@ class AdaptiveRetriever:
 
 def _ranked(frontier: Frontier) -> NDArray[np.float32]:
     """Follow the frontier for its rounds; the passages' scores at the end, in pool order."""
-    by_match, by_path = rankers()
-    own = probability(by_match, frontier.table.direct())
+    own = probability(rankers()[0], frontier.table.direct())
     for _ in range(frontier.limits.rounds):
-        grew = frontier.follow(own)
-        direct = frontier.table.direct()
-        own = probability(by_match, direct)
-        own = probability(by_path, np.hstack([direct, frontier.table.links(own)]))
-        if not grew:
+        size = len(frontier.passages)
+        frontier.follow(own)
+        own = _linked(frontier, ())
+        if len(frontier.passages) == size:
             break
     return own
+
+
+def _linked(frontier: Frontier, known: Sequence[float]) -> NDArray[np.float32]:
+    """Return the passages' scores by how they lead to each other; ``known`` are those of the first ones."""
+    by_match, by_path = rankers()
+    direct = frontier.table.direct()
+    own = probability(by_match, direct)
+    own[: len(known)] = known
+    return probability(by_path, np.hstack([direct, frontier.table.links(own)]))
+
+
+def _guided(
+    frontier: Frontier, own: NDArray[np.float32], question: str, guide: SupportEncoder
+) -> NDArray[np.float32]:
+    """Follow what a support encoder holds to be evidence; the passages' scores by it and the ranker.
+
+    Of a passage that it has read the log-odds of both count, its own twice; of the others the ranker's.
+    """
+    told: dict[str, float] = {}
+    for _ in range(frontier.limits.guided):
+        passages = list(frontier.passages.values())
+        best = np.argsort(-_mixed(frontier, own, told), kind="stable")[: frontier.limits.judged].tolist()
+        units = [replace(passages[place].unit, score=float(own[place])) for place in best]
+        judged = support_of(guide, question, units)[:, 0].tolist()
+        told |= zip((unit.id for unit in units), judged, strict=True)
+        mixed = _mixed(frontier, own, told)
+        frontier.follow(mixed)
+        own = _linked(frontier, mixed.tolist())
+    return _mixed(frontier, own, told)
+
+
+def _mixed(frontier: Frontier, own: NDArray[np.float32], told: Mapping[str, float]) -> NDArray[np.float32]:
+    """Return the ranker's probabilities, with those of the support encoder for what it has read."""
+    judged = np.array([told.get(name, np.nan) for name in frontier.passages], dtype=np.float32)
+    known = np.isfinite(judged)
+    mixed = own.copy()
+    mixed[known] = _sigmoid(combined_worth(judged[known], own[known]) / np.float32(3))
+    return mixed

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import Promoter
+from pagerag.pipeline import guide_of
 from pagerag.protocols import Corpus, Encoder
 from pagerag.retrieve import AdaptiveRetriever, CorpusRetriever, MemoryCorpus, encoder
 from pagerag.retrieve.adaptive import Limits
@@ -111,7 +112,9 @@ def measure(
     rows = [Row(what) for what in ("hybrid", "hybrid → promotion", "adaptive", "adaptive → promotion")]
     adaptive: dict[int, AdaptiveRetriever] = {}
     for asked, corpus in tasks:
-        retriever = adaptive.setdefault(id(corpus), AdaptiveRetriever(corpus, limits=limits))
+        retriever = adaptive.setdefault(
+            id(corpus), AdaptiveRetriever(corpus, limits=limits, guide=guide_of(promoter.support))
+        )
         ways: list[Callable[[str, int], Pool]] = [CorpusRetriever(corpus).retrieve, retriever.retrieve]
         for plain, promoted, way in zip(rows[::2], rows[1::2], ways, strict=True):
             start = time.process_time()

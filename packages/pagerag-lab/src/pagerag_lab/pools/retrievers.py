@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag.errors import InputError
-from pagerag.protocols import Encoder, Retriever
+from pagerag.protocols import Encoder, Retriever, SupportEncoder
 from pagerag.retrieve import BM25, AdaptiveRetriever, BM25Retriever, DenseRetriever, HybridRetriever
 from pagerag.retrieve.encoders import CachedEncoder, cache_folder, encoder
 from pagerag.retrieve.late import LateInteractionRetriever, token_encoder
@@ -121,12 +121,15 @@ def ranker(name: str) -> Ranker:
     return DenseRanker(cached_encoder(name))
 
 
-def corpus_retriever(name: str, units: Sequence[Candidate]) -> Retriever:
-    """Return the retriever of this name over a corpus of units; ``adaptive`` follows what it finds."""
+def corpus_retriever(name: str, units: Sequence[Candidate], guide: SupportEncoder | None = None) -> Retriever:
+    """Return the retriever of this name over a corpus of units.
+
+    ``adaptive`` follows what it finds, and what ``guide`` holds to be evidence.
+    """
     name = _SHORT.get(name, name)
     kind, _, rest = name.partition(":")
     if kind == "adaptive":
-        return AdaptiveRetriever(MemoryCorpus(units, cached_encoder(rest or "minilm")))
+        return AdaptiveRetriever(MemoryCorpus(units, cached_encoder(rest or "minilm")), guide=guide)
     if "+" in name:
         return HybridRetriever([corpus_retriever(part, units) for part in name.split("+")])
     if name == "bm25":

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from pagerag.errors import InputError
+from pagerag.pipeline import guide_of
 from pagerag.protocols import Retriever
 from pagerag.units import Candidate, Mode, Pool
 from pagerag_lab.datasets.corpora import pooled_corpus, read_corpus
@@ -16,6 +17,7 @@ from pagerag_lab.datasets.registry import read_questions
 from pagerag_lab.pools.pool_files import FiledPools
 from pagerag_lab.pools.rankers import Pools, Ranker, top
 from pagerag_lab.pools.retrievers import cached_encoder, corpus_retriever, is_system, ranker, system_parts
+from pagerag_lab.rivals.selection import named_support
 from pagerag_lab.runs.config import RunConfig
 
 __all__ = ["Source", "source"]
@@ -40,12 +42,15 @@ class OwnContext:
 
 
 class OpenCorpus:
-    """A retriever over passages that all questions share."""
+    """A retriever over passages that all questions share, led by the larger ``support`` encoder."""
 
-    def __init__(self, documents: Sequence[Document], make: str, size: int) -> None:
+    def __init__(
+        self, documents: Sequence[Document], make: str, size: int, support: str | None = None
+    ) -> None:
         self.keys = {document.id: document.key for document in documents}
         units = [document.unit() for document in documents if document.text]
-        self.retriever: Retriever = corpus_retriever(make, units)
+        guide = guide_of(named_support(support)) if support is not None else None
+        self.retriever: Retriever = corpus_retriever(make, units, guide)
         self.size = size
 
     def __call__(self, question: Question) -> tuple[Pool, Mapping[str, str]]:
@@ -59,8 +64,10 @@ class PooledContexts(OpenCorpus):
     and a paragraph's number means nothing outside its question.
     """
 
-    def __init__(self, documents: Sequence[Document], make: str, size: int) -> None:
-        super().__init__(documents, make, size)
+    def __init__(
+        self, documents: Sequence[Document], make: str, size: int, support: str | None = None
+    ) -> None:
+        super().__init__(documents, make, size, support)
         self.keys = {document.id: document.id for document in documents}
         self._ids = {(document.title, document.sentences): document.id for document in documents}
 
@@ -142,9 +149,10 @@ def source(config: RunConfig) -> Source:
     if config.corpus == "contexts":
         # Gold of the whole file is in it, whatever the limit: a smaller corpus would be an easier task.
         contexts = pooled_corpus(read_questions(config.dataset, config.data))
-        return PooledContexts(contexts, config.retriever, config.pool)
+        return PooledContexts(contexts, config.retriever, config.pool, config.support)
     if config.corpus is not None:
-        return OpenCorpus(tuple(read_corpus(config.corpus)), config.retriever, config.pool)
+        documents = tuple(read_corpus(config.corpus))
+        return OpenCorpus(documents, config.retriever, config.pool, config.support)
     if is_system(config.retriever):
         return SystemContext(config.retriever, config.mode, config.pool)
     own = OwnContext(ranker(config.retriever), config.mode, config.pool)
