@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pagerag import Candidate, Promoter
+from pagerag.errors import WeightsError
+from pagerag.promotion.joining import Joins
 from pagerag.promotion.learned import LearnedModel, LearnedStrategy
 from pagerag.promotion.strategy import FormulaStrategy, Judgement, state_of
 from pagerag.units import SupportKind
@@ -80,14 +83,26 @@ MILL = (
 )
 
 
-def judged_with(model: LearnedModel, **changed: object) -> Judgement:
+ASKED = "When was the mill at Verden built?"
+CLAIMED = "The mill at Verden was built by Johann Behrens."
+
+
+def judged_with(model: LearnedModel, question: str = ASKED, **changed: object) -> Judgement:
     pool = tuple(Candidate(str(n), text, "Verden", "guide", n) for n, text in enumerate(MILL))
-    evidence = Promoter(strategy="learned").evidence("When was the mill at Verden built?", pool)
+    evidence = Promoter(strategy="learned").evidence(question, pool)
     strategy = LearnedStrategy(replace(model, **changed), "sentence")  # type: ignore[arg-type]
     return strategy.judge(evidence, lambda units: len(units) <= 3)
 
 
-def test_an_insufficient_core_keeps_what_has_a_chance() -> None:
+@pytest.mark.parametrize(
+    ("question", "least"),
+    [
+        (ASKED, Joins(fact=0.02)),
+        (CLAIMED, Joins(open=0.02)),
+        ("How was the mill at Verden driven?", Joins(open=0.02)),
+    ],
+)
+def test_a_core_that_is_not_enough_keeps_what_has_a_chance(question: str, least: Joins) -> None:
     model = shipped()
     told = {
         "enough": {"enough": 0.0, "some": 0.0},
@@ -95,26 +110,52 @@ def test_an_insufficient_core_keeps_what_has_a_chance() -> None:
         "insufficient": {"enough": 1.0, "some": 1.0},
     }
     for state, cuts in told.items():
-        alone = judged_with(model, **cuts)
+        alone = judged_with(model, question, **cuts)
         assert alone.state == state
-        joined = judged_with(model, **cuts, joins=0.02)
+        joined = judged_with(model, question, **cuts, joins=least)
         assert joined.sufficiency == alone.sufficiency
         added = set(joined.core) - set(alone.core)
-        assert bool(added) == (state == "insufficient")
+        assert bool(added) == (state != "enough")
         assert set(alone.core) <= set(joined.core)
         assert all(joined.scores[unit] >= 0.02 for unit in added)
+        other = Joins(fact=least.open, open=least.fact)
+        assert judged_with(model, question, **cuts, joins=other).core == alone.core
 
 
 def test_what_joins_a_core_keeps_within_the_budget() -> None:
-    found = judged_with(shipped(), enough=1.0, some=1.0, joins=0.0)
+    found = judged_with(shipped(), enough=1.0, some=1.0, joins=Joins(fact=0.0))
     assert len(found.core) == 3
 
 
+def test_without_minimal_selection_nothing_joins() -> None:
+    pool = tuple(Candidate(str(n), text, "Verden", "guide", n) for n, text in enumerate(MILL))
+    evidence = Promoter(strategy="learned").evidence(ASKED, pool)
+    cores = []
+    for joins in (Joins(), Joins(fact=0.0)):
+        model = replace(shipped(), enough=1.0, some=1.0, joins=joins)
+        strategy = LearnedStrategy(model, "sentence", minimal_selection=False)
+        cores.append(strategy.judge(evidence, lambda units: len(units) <= 3).core)
+    assert cores[0] == cores[1]
+
+
 def test_what_joins_is_written_with_the_model(tmp_path) -> None:
-    replace(shipped(), joins=0.04, share=0.9).save(tmp_path / "model.npz")
+    replace(shipped(), joins=Joins(fact=0.1, open=0.04), share=0.9).save(tmp_path / "model.npz")
     read = LearnedModel.load(tmp_path / "model.npz")
-    assert (read.joins, read.share) == (0.04, 0.9)
-    assert shipped().joins == 1.0
+    assert (read.joins, read.share) == (Joins(fact=0.1, open=0.04), 0.9)
+    assert shipped().joins == Joins()
+
+
+@pytest.mark.parametrize("joins", [0.04, {"fact": "often"}, {"all": 0.1}, ["fact"]])
+def test_a_model_whose_joins_are_none_is_refused(tmp_path, joins) -> None:
+    model = replace(shipped(), joins=Joins(fact=0.1))
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as arrays:
+        held = dict(arrays)
+    header = json.loads(held["header"].tobytes())
+    held["header"] = np.frombuffer(json.dumps(header | {"joins": joins}).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "model.npz", **held)
+    with pytest.raises(WeightsError, match="is not a learned model"):
+        LearnedModel.load(tmp_path / "model.npz")
 
 
 def test_a_well_formed_question_may_need_one_sentence_only() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from pagerag.promotion.features import (
     unit_features,
     unit_view,
 )
+from pagerag.promotion.joining import NEVER, Joins, joined
 from pagerag.promotion.next_unit import Standing, rank_units
 from pagerag.promotion.strategy import Fits, Judgement, state_of
 from pagerag.promotion.trees import Trees
@@ -55,7 +56,6 @@ __all__ = [
 FORMAT = 4
 _LOOKED_AT = 40  # how far down the ranking the core may reach for a unit that fits
 _SHARE = 2 / 3  # of a model whose file does not tell it, beside one that reads no support encoder
-_NEVER = 1.0  # no unit is so probable
 _COUNTED = 16  # of the units left out, so many may turn out gold: the rest have next to no probability
 Floats = NDArray[np.float32]
 
@@ -101,8 +101,8 @@ class LearnedModel:
     about: dict[str, Any]
     share: float = _SHARE
     """How much it counts when a model that reads no support encoder judges beside it."""
-    joins: float = _NEVER
-    """From which probability on a unit joins a core that is insufficient."""
+    joins: Joins = field(default_factory=Joins)
+    """From which probability on a unit joins a core that is not enough."""
 
     def save(self, path: Path) -> None:
         """Write an npz file without pickled objects."""
@@ -114,7 +114,7 @@ class LearnedModel:
                 "weights": self.weights.to_dict(),
                 "enough": self.enough,
                 "some": self.some,
-                "joins": self.joins,
+                "joins": asdict(self.joins),
                 "share": self.share,
                 "about": self.about,
             },
@@ -157,10 +157,10 @@ class LearnedModel:
                     enough=float(header["enough"]),
                     some=float(header["some"]),
                     about=header["about"],
-                    joins=float(header.get("joins", _NEVER)),
+                    joins=Joins(**{name: float(least) for name, least in header.get("joins", {}).items()}),
                     share=float(header.get("share", _SHARE)),
                 )
-        except (OSError, KeyError, ValueError) as broken:
+        except (OSError, KeyError, ValueError, TypeError, AttributeError) as broken:
             if isinstance(broken, WeightsError):
                 raise
             raise WeightsError(
@@ -277,8 +277,10 @@ class LearnedStrategy:
                 told.append(model.sufficiency.log_odds(row[None, :]))
             sufficiency = _sigmoid(float(self._mean(told)[0]))
         state = state_of(sufficiency, self.model.enough, self.model.some)
-        if core and state == "insufficient":
-            core = self._joined(standing, core, [i for i in ranked if usable[i]], fits)
+        least = self.model.joins.least(evidence.reading.question, state)
+        if core and least < NEVER and self.minimal_selection:
+            left = [i for i in ranked if usable[i]]
+            core = joined(core, left, least, rows.tolist(), view.unit.tolist(), fits)
         ordered = order_of_argument(evidence, view, rows, core)
         # What a pool too large for the graph left out comes after everything that took part.
         scores = 0.5 * float(rows.min()) * evidence.signals.overall
@@ -326,23 +328,6 @@ class LearnedStrategy:
         rows = size_rows(standing.view, chosen + left, p, expected[:LARGEST], standing.asked)
         size = best_size(self._mean([scorer.model.size.log_odds(rows) for scorer in self._scorers]), expected)
         return tuple(chosen[:size]), expected[size - 1]
-
-    def _joined(
-        self, standing: Standing, core: tuple[int, ...], ranked: Sequence[int], fits: Fits
-    ) -> tuple[int, ...]:
-        """Add to a core that lacks evidence what has some chance of being it.
-
-        A minimal set is one that suffices: where none does, leaving out is the greater risk.
-        """
-        least = self.model.joins
-        if least >= _NEVER or not self.minimal_selection:
-            return core
-        p, unit = standing.p.tolist(), standing.view.unit.tolist()
-        chosen = list(core)
-        for index in ranked[:_LOOKED_AT]:
-            if p[index] >= least and index not in chosen and fits({unit[i] for i in (*chosen, index)}):
-                chosen.append(index)
-        return tuple(chosen)
 
 
 def cover_of(evidence: Evidence) -> tuple[Floats, Floats]:
