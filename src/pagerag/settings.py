@@ -94,7 +94,7 @@ class PromoteSettings:
     strategy: str = _doc("auto: the mode's default", "auto", one_of=("auto", "learned", "formula"))
     support: str = _doc(
         "support encoder that joins promotion; small: ours; auto: the same, where pagerag-models is "
-        "installed; default: the larger one of pagerag-judge, where that is installed",
+        "installed; default: the larger one of pagerag-judge, where that is installed, in search too",
         "auto",
         one_of=SUPPORT_CHOICES,
     )
