@@ -103,7 +103,7 @@ def judged_with(model: LearnedModel, question: str = ASKED, **changed: object) -
     ],
 )
 def test_a_core_that_is_not_enough_keeps_what_has_a_chance(question: str, least: Joins) -> None:
-    model = shipped()
+    model = replace(shipped(), joins=Joins())
     told = {
         "enough": {"enough": 0.0, "some": 0.0},
         "ambiguous": {"enough": 1.0, "some": 0.0},
@@ -142,7 +142,7 @@ def test_what_joins_is_written_with_the_model(tmp_path) -> None:
     replace(shipped(), joins=Joins(fact=0.1, open=0.04), share=0.9).save(tmp_path / "model.npz")
     read = LearnedModel.load(tmp_path / "model.npz")
     assert (read.joins, read.share) == (Joins(fact=0.1, open=0.04), 0.9)
-    assert shipped().joins == Joins()
+    assert LearnedModel.shipped("document").joins == Joins()
 
 
 @pytest.mark.parametrize("joins", [0.04, {"fact": "often"}, {"all": 0.1}, ["fact"]])

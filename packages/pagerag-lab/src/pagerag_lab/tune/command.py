@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pagerag import __version__
 from pagerag.errors import FormatError, InputError
+from pagerag.promotion.joining import Joins
 from pagerag.promotion.learned import LearnedModel
 from pagerag.promotion.promoter import Promoter
 from pagerag.promotion.weights import Weights
@@ -33,6 +34,16 @@ __all__ = ["SIGNALS", "tune"]
 
 SIGNALS = ("support", "bearing")
 """What our support encoder says of a unit (``pagerag.models``); a third column is of the whole pool."""
+
+JOINS = {
+    "sentence": Joins(open=0.1),
+    "sentence-support": Joins(open=0.1),
+    "sentence-judge": Joins(fact=0.15, open=0.03),
+}
+"""From which probability on a unit joins a core that is not enough, by the scorer's name.
+
+Chosen with wide/dev in view (docs/evaluation.md).
+"""
 
 
 def tune(
@@ -110,11 +121,12 @@ def tune(
         signals = SIGNALS
     trained = train(rows, settings, promoter, say, about, signals, slope)
     name = f"{family}-{signals_of}" if signals else family
+    fitted = replace(trained.model, joins=JOINS.get(name, Joins()))
     if name == "sentence-judge":
-        trained = replace(trained, model=replace(trained.model, joins=settings.joins, share=settings.share))
-    trained.model.save(out / f"learned-{name}.npz")
+        fitted = replace(fitted, share=settings.share)
+    fitted.save(out / f"learned-{name}.npz")
     unseen = {pool: asdict(found) for pool, found in trained.unseen.items()}
-    told = {"enough": trained.model.enough, "some": trained.model.some, "pools": unseen}
+    told = {"enough": fitted.enough, "some": fitted.some, "pools": unseen}
     write_atomic(out / f"unseen-{name}.json", json.dumps(told))
     figures["learned"] = trained.figures
     return figures

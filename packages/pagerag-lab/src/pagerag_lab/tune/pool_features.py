@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pagerag.promotion.candidates import as_candidates
 from pagerag.promotion.features import OF_QUESTION, View, unit_features, unit_view
-from pagerag.promotion.joining import Joins
 from pagerag.promotion.learned import cover_of
 from pagerag.promotion.next_unit import Standing
 from pagerag.promotion.promoter import Promoter
@@ -41,11 +40,6 @@ class Settings:
     """... and under which it is insufficient."""
     share: float = 0.85
     """How much a scorer of sentences with the judge's signals counts beside the one without."""
-    joins: Joins = field(default_factory=lambda: Joins(fact=0.15, open=0.03))
-    """From which probability on a unit joins a core that is not enough (sentences, judge's signals).
-
-    Chosen with wide/dev in view (docs/evaluation.md).
-    """
 
 
 @dataclass(slots=True, eq=False)
