@@ -328,5 +328,10 @@ def test_a_guide_that_says_too_little_is_refused() -> None:
         chained(Short(set())).retrieve(CHAINED, 5)
 
 
+def test_a_guide_is_an_object_that_judges() -> None:
+    with pytest.raises(InputError, match="guide is 'default'; it must be an object with name, signals"):
+        chained("default")
+
+
 def test_a_guided_retriever_is_named_after_its_guide() -> None:
     assert chained(Guide(set())).name == "adaptive:lexical+knowing"

@@ -293,6 +293,11 @@ class AdaptiveRetriever:
         self.corpus = corpus
         self.encoder: Encoder | None = encoder if encoder is not None else corpus.encoder
         self.limits = limits or Limits()
+        if guide is not None and not isinstance(guide, SupportEncoder):
+            raise InputError(
+                f"guide is {guide!r}; it must be an object with name, signals and support(), such as "
+                "pagerag.models.support_encoder()"
+            )
         self.guide = guide
         self._readings = PassageCache()
         self.name = f"adaptive:{self.encoder.name if self.encoder is not None else 'lexical'}"
@@ -324,10 +329,9 @@ def _ranked(frontier: Frontier) -> NDArray[np.float32]:
     """Follow the frontier for its rounds; the passages' scores at the end, in pool order."""
     own = probability(rankers()[0], frontier.table.direct())
     for _ in range(frontier.limits.rounds):
-        size = len(frontier.passages)
-        frontier.follow(own)
+        grew = frontier.follow(own)
         own = _linked(frontier, ())
-        if len(frontier.passages) == size:
+        if not grew:
             break
     return own
 
@@ -344,10 +348,7 @@ def _linked(frontier: Frontier, known: Sequence[float]) -> NDArray[np.float32]:
 def _guided(
     frontier: Frontier, own: NDArray[np.float32], question: str, guide: SupportEncoder
 ) -> NDArray[np.float32]:
-    """Follow what a support encoder holds to be evidence; the passages' scores by it and the ranker.
-
-    Of a passage that it has read the log-odds of both count, its own twice; of the others the ranker's.
-    """
+    """Follow what a support encoder holds to be evidence; the passages' scores by it and the ranker."""
     told: dict[str, float] = {}
     for _ in range(frontier.limits.guided):
         passages = list(frontier.passages.values())
@@ -362,7 +363,10 @@ def _guided(
 
 
 def _mixed(frontier: Frontier, own: NDArray[np.float32], told: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the ranker's probabilities, with those of the support encoder for what it has read."""
+    """Return the ranker's probabilities, and for what the support encoder has read those of both.
+
+    logit(p) = (2 · logit(p of the encoder) + logit(p of the ranker)) / 3.
+    """
     judged = np.array([told.get(name, np.nan) for name in frontier.passages], dtype=np.float32)
     known = np.isfinite(judged)
     mixed = own.copy()
