@@ -59,6 +59,9 @@ def test_runs_of_tokens_end_with_their_block() -> None:
         ("written in C++ and C#", "C++ and C#", "C++ and C#"),
         ("出生在法兰克福。", "法兰克福。", "法兰克福"),
         ("a ( ; b", "( ;", ""),
+        ('It removes "extraneous" packages.', 'extraneous" packages', '"extraneous" packages'),
+        ('It is the song "Yes" of 1990.', 'the song "Yes', 'the song "Yes"'),
+        ('A 5" disk of plastic', '5" disk', '5" disk'),
     ],
 )
 def test_answers_are_whole_words_without_loose_ends(text: str, span: str, clean: str) -> None:

@@ -77,6 +77,10 @@ def clean_span(text: str, start: int, end: int) -> tuple[int, int]:
                 start += 1
             elif text[end - 1] == '"':
                 end -= 1
+            elif start > 0 and text[start - 1] == '"':
+                start -= 1
+            elif end < len(text) and text[end] == '"':
+                end += 1
         if (start, end) == given:
             break
     return start, end
