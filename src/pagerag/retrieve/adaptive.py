@@ -10,8 +10,8 @@ passage, not in the question). The follow-up reads what was found:
 3. *rank*: each passage by how it matches the question and how the others lead to it
    (``candidate_features``), by two small forests trained on train files.
 4. *go on*, where there is a support encoder: it reads the best passages together, and what it holds to be
-   evidence is followed and ranks once more. A chain of three or four hops needs that its first facts are
-   known for what they are.
+   evidence is followed once more and has its place in the pool. A chain of three or four hops needs that
+   its first facts are known for what they are.
 
 The result is an ordinary Pool: promotion has the last word.
 """
@@ -278,8 +278,8 @@ class AdaptiveRetriever:
 
     ``encoder`` must be the one that the vectors of the corpus come from, and is the corpus's own unless
     given; without one, search is lexical and by title alone. With a ``guide``, a support encoder whose first
-    signal is a probability, search goes on from what that holds to be evidence. The pool's scores are
-    probabilities that a passage belongs to the evidence: the ranker's, or those of both.
+    signal is a probability, search goes on from what that holds to be evidence. The pool's scores are the
+    ranker's probabilities that a passage belongs to the evidence.
     """
 
     def __init__(
@@ -309,11 +309,12 @@ class AdaptiveRetriever:
         vector = self.encoder.encode_queries([question])[0] if self.encoder is not None else None
         with self.corpus.snapshot() as now:
             frontier = Frontier(question, vector, now, self.limits, self._readings)
-            scores = _ranked(frontier)
+            worth = scores = _ranked(frontier)
             if self.guide is not None and len(scores) and question.strip():
-                scores = _guided(frontier, scores, question, self.guide)
+                scores, worth = _guided(frontier, scores, question, self.guide)
         passages = list(frontier.passages.values())
-        order = np.argsort(-scores, kind="stable")[: max(k, 0)]
+        order = np.argsort(-worth, kind="stable")[: max(k, 0)]
+        order = order[np.argsort(-scores[order], kind="stable")]
         chosen = tuple(replace(passages[place].unit, score=float(scores[place])) for place in order)
         return Pool(
             question,
@@ -347,8 +348,12 @@ def _linked(frontier: Frontier, known: Sequence[float]) -> NDArray[np.float32]:
 
 def _guided(
     frontier: Frontier, own: NDArray[np.float32], question: str, guide: SupportEncoder
-) -> NDArray[np.float32]:
-    """Follow what a support encoder holds to be evidence; the passages' scores by it and the ranker."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Follow what a support encoder holds to be evidence; the ranker's scores then, and those of both.
+
+    Both choose the passages of the pool, the ranker alone scores them: where titles name what is asked it
+    knows more, and promotion, which has the last word, asks the encoder anyway.
+    """
     told: dict[str, float] = {}
     for _ in range(frontier.limits.guided):
         passages = list(frontier.passages.values())
@@ -359,7 +364,7 @@ def _guided(
         mixed = _mixed(frontier, own, told)
         frontier.follow(mixed)
         own = _linked(frontier, mixed.tolist())
-    return _mixed(frontier, own, told)
+    return own, _mixed(frontier, own, told)
 
 
 def _mixed(frontier: Frontier, own: NDArray[np.float32], told: Mapping[str, float]) -> NDArray[np.float32]:
