@@ -89,7 +89,7 @@ class PageRAG:
         self.store = store
         self.encoder = store.encoder if encoder is None and store is not None else encoder
         if retriever is None and store is not None:
-            retriever = default_retriever(store, self.encoder, guide=guide_of(self.promoter.support))
+            retriever = default_retriever(store, self.encoder, support=self.promoter.support)
         self.retriever = cast(Retriever, retriever)
         self.reader = reader if reader is not None else make_reader("auto")
         if not isinstance(self.reader, Reader):
@@ -156,7 +156,7 @@ class PageRAG:
                 encoder,
                 mode=found.retriever,
                 adaptive=found.adaptive,
-                guide=guide_of(promoter.support),
+                support=promoter.support,
             ),
             promoter,
             reader,
@@ -408,16 +408,16 @@ def default_retriever(
     *,
     mode: str = "hybrid",
     adaptive: bool = True,
-    guide: SupportEncoder | None = None,
+    support: SupportEncoder | None = None,
 ) -> Retriever:
-    """Return follow-up search over the corpus, led by ``guide`` where there is one, or one plain search."""
+    """Return follow-up search over the corpus, led by ``support`` where it is to, or one plain search."""
     if not adaptive or mode != "hybrid":
         from pagerag.retrieve.retrievers import CorpusRetriever
 
         return CorpusRetriever(corpus, mode=cast(Any, mode), encoder=encoder)
     from pagerag.retrieve.adaptive import AdaptiveRetriever
 
-    return AdaptiveRetriever(corpus, encoder, guide=guide)
+    return AdaptiveRetriever(corpus, encoder, guide=guide_of(support))
 
 
 def guide_of(support: SupportEncoder | None) -> SupportEncoder | None:

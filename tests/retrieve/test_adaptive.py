@@ -332,6 +332,10 @@ def test_a_guide_that_says_too_little_is_refused() -> None:
 def test_a_guide_is_an_object_that_judges() -> None:
     with pytest.raises(InputError, match="guide is 'default'; it must be an object with name, signals"):
         chained("default")
+    silent = Guide(set())
+    silent.signals = ()  # type: ignore[assignment]
+    with pytest.raises(InputError, match="it must be an object with name, signals"):
+        chained(silent)
 
 
 def test_a_guided_retriever_is_named_after_its_guide() -> None:

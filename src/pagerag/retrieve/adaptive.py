@@ -293,7 +293,7 @@ class AdaptiveRetriever:
         self.corpus = corpus
         self.encoder: Encoder | None = encoder if encoder is not None else corpus.encoder
         self.limits = limits or Limits()
-        if guide is not None and not isinstance(guide, SupportEncoder):
+        if guide is not None and not (isinstance(guide, SupportEncoder) and guide.signals):
             raise InputError(
                 f"guide is {guide!r}; it must be an object with name, signals and support(), such as "
                 "pagerag.models.support_encoder()"

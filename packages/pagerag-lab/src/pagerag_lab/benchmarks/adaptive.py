@@ -7,7 +7,7 @@ For each corpus: passage recall@5 and full recall@5 (all gold passages among fiv
 ranking, of the adaptive ranking, and of promotion in document mode on each of the two pools; how often
 the pool holds all gold; and the time a question takes. Corpora: the open 2Wiki pair, all HotpotQA dev
 contexts or MuSiQue dev paragraphs as one corpus, each of them without titles, and the questions' own
-contexts (``--pools``). ``--support`` promotes with the support encoder.
+contexts (``--pools``). ``--support`` promotes with the larger support encoder, which leads search as well.
 Embeddings are cached; the times include encoding the question.
 """
 
