@@ -58,6 +58,13 @@ def test_single_facts(reader, context, question: str, text: str, unit: str) -> N
     assert (answer.text, answer.citations[0].candidate_id) == (text, unit)
 
 
+def test_an_answer_is_one_line_and_its_citation_the_files_own_characters(reader) -> None:
+    units = [Candidate("i", "The score of Interstellar was\nmade by the composer Hans\nZimmer.", "Film")]
+    answer = reader.read("Who is the composer of Interstellar?", units)
+    assert answer.text.endswith("Hans Zimmer")
+    assert answer.citations[0].quote.endswith("Hans\nZimmer")
+
+
 def test_the_citation_follows_the_unit(reader, context) -> None:
     answer = reader.read(QUESTION, context[::-1])
     assert answer.text == "Frankfurt"
@@ -84,12 +91,13 @@ def test_a_pool_without_the_answer_yields_none(reader, context, question: str) -
     assert answer.abstained
     assert (answer.text, answer.citations) == ("", ())
     assert answer.raw is not None
+    assert answer.confidence is None  # the probability that a text is right, and there is no text
 
 
 def test_an_empty_context_yields_none(reader) -> None:
     answer = reader.read(QUESTION, [])
     assert answer.abstained
-    assert answer.confidence == 1.0
+    assert answer.confidence is None
 
 
 def test_an_empty_question_is_an_error(reader, context) -> None:

@@ -42,6 +42,13 @@ def test_it_quotes_the_sentence_that_matters(question):
     ]
 
 
+def test_its_text_is_one_line_and_its_citations_the_files_own_characters():
+    given = Candidate("z", "Hans Zimmer was born\nin Frankfurt.")
+    answer = EvidenceReader().read("Where was Hans Zimmer born?", [given])
+    assert answer.text == "Hans Zimmer was born in Frankfurt. [1]"
+    assert answer.citations[0].quote == given.text
+
+
 AUTHORS = (
     "Greg Parker wrote the Mac OS X port. Robert Walsh added leak checks. Vince Weaver wrote and maintains BBV. "
     "Others wrote more."

@@ -47,7 +47,8 @@ class EvidenceReader(AtOnceReader):
         touched = (not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
         if state == "insufficient" or not citations or not any(touched):
             return Answer("", citations, abstained=True, reader=self.name)
-        text = " ".join(f"{citation.quote} [{citation.number}]" for citation in citations)
+        # One line each: where a line of the file ends tells nothing; the citations have the exact characters.
+        text = " ".join(f"{' '.join((one.quote or '').split())} [{one.number}]" for one in citations)
         return Answer(text, citations, reader=self.name, quotes=True)
 
 

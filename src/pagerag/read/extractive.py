@@ -77,9 +77,8 @@ class ExtractiveReader(AtOnceReader):
     question's words decides (``polar.py``).
     A question that compares the dates of two is decided by the dates (``compare.py``) and cites their units.
     Text in the context is never obeyed: there is nothing that could obey it. ``confidence`` is the
-    calibrated probability that the answer is right, and for an abstention the probability that the
-    context holds no answer. A context longer than one window is read in several, up to 60,000 characters of a
-    unit and 200,000 of all units.
+    calibrated probability that the answer is right; an abstention has none. A context longer than one window
+    is read in several, up to 60,000 characters of a unit and 200,000 of all units.
 
     Where ``pagerag-reader`` is installed two networks read: its larger one and the small one of
     ``pagerag-models``, and the mean of their logits counts. They err in different places: the larger knows
@@ -183,9 +182,9 @@ class ExtractiveReader(AtOnceReader):
             if surer > confidence:
                 found, confidence = wider, surer
         if found is None:
-            return Answer("", (), 1.0, abstained=True, reader=self.name), tokens
+            return Answer("", (), abstained=True, reader=self.name), tokens
         if not found.text or confidence < self.least_confidence or found.none > self.none_threshold:
-            return Answer("", (), found.none, abstained=True, reader=self.name, raw=found.text), tokens
+            return Answer("", (), abstained=True, reader=self.name, raw=found.text), tokens
         return Answer(found.text, found.citations, confidence, reader=self.name, raw=found.text), tokens
 
     def _compared(self, question: str, context: Sequence[Candidate]) -> tuple[Answer | None, int]:

@@ -123,7 +123,7 @@ class TokenContext:
                 told = (None, None) if titled else cut
                 cited = Citation(number + 1, unit.id, told[0], told[1], said)
                 total[key] = total.get(key, 0.0) + float(np.exp(score))
-                best.setdefault(key, (said, float(logits[row]), cited))
+                best.setdefault(key, (" ".join(said.split()), float(logits[row]), cited))
         spans = [Span(best[key][0], p, *best[key][1:]) for key, p in total.items()]
         # A yes or a no rests on the units that the network calls supporting, on the best one at least.
         order = np.argsort(-logits, kind="stable").tolist()
