@@ -130,7 +130,8 @@ class Answer:
     """What a reader says, and what it rests on.
 
     ``text`` is the short answer, empty when the reader abstains. ``confidence`` is the probability that the
-    text is right; None where there is no text, or the reader knows none. ``quotes`` says that the text is nothing but the citations' quotations.
+    text is right; None where there is no text, or the reader knows none. ``quotes`` says that the text is
+    nothing but the citations' quotations.
     ``usage`` counts tokens, seconds and cost where the reader can.
     """
 
