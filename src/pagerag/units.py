@@ -131,7 +131,8 @@ class Answer:
 
     ``text`` is the short answer, empty when the reader abstains. ``confidence`` is the probability that the
     text is right; None where there is no text, or the reader knows none. ``quotes`` says that the text is
-    nothing but the citations' quotations.
+    nothing but the citations' quotations. ``unfound`` are the words with which the question asks for what the
+    text leaves open, where it asks several things.
     ``usage`` counts tokens, seconds and cost where the reader can.
     """
 
@@ -143,6 +144,7 @@ class Answer:
     usage: Mapping[str, Any] = field(default_factory=dict, compare=False)
     raw: str | None = field(default=None, compare=False, repr=False)
     quotes: bool = False
+    unfound: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
@@ -154,6 +156,7 @@ class Answer:
             ],
             "confidence": self.confidence,
             "abstained": self.abstained,
+            "unfound": list(self.unfound),
             "reader": self.reader,
             "usage": dict(self.usage),
         }

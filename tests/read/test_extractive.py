@@ -171,6 +171,15 @@ def test_an_enumeration_is_read_thing_by_thing(reader) -> None:
     assert [c.candidate_id for c in found.citations] == ["Rye", "Oat", "Spelt"]
 
 
+def test_a_part_that_is_not_found_does_not_keep_back_another(reader, context) -> None:
+    answer = reader.read("Who composed the score of Interstellar, and what is the fee?", context)
+    assert (answer.text, answer.unfound) == ("Hans Zimmer", ("what is the fee",))
+    assert [one.candidate_id for one in answer.citations] == ["i1"]
+    whole = reader.read("Who composed the score of Interstellar, and where was he born?", context)
+    assert (whole.text, whole.unfound) == ("Hans Zimmer; Frankfurt", ())
+    assert reader.read("What is the fee, and when is it due?", context).abstained
+
+
 class TestReadingOn:
     """The units beyond the core are read where the core leaves doubt, and by both networks if it may matter."""
 

@@ -18,11 +18,11 @@ from pagerag.models.packing import Packed
 from pagerag.protocols import ContextPreference
 from pagerag.read.amounts import contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
-from pagerag.read.compose import SIGNS, Composed, ranked_spans
+from pagerag.read.compose import SIGNS, Composed, ranked_spans, together
 from pagerag.read.dates import compare
 from pagerag.read.polar import said_outright
 from pagerag.read.windows import AskedContext, TokenContext
-from pagerag.text.sub_questions import sub_questions
+from pagerag.text.sub_questions import SubQuestion, sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
 
 __all__ = ["ExtractiveReader", "extractive_reader"]
@@ -167,7 +167,7 @@ class ExtractiveReader(AtOnceReader):
     ) -> tuple[Answer, int]:
         """Return what the networks answer, and how many tokens they read."""
         near = self._asked(question, context[:core])
-        more_to_read = core < len(context)
+        more_to_read, filled = core < len(context), False
         first, last = HOPE if self.least_confidence >= WITHHELD else (0.0, 0.0)
         found, whole = self._heard(near, first if more_to_read else last)
         confidence, tokens = self._confidence(found, state), near.tokens
@@ -180,12 +180,29 @@ class ExtractiveReader(AtOnceReader):
                 found, _ = self._heard(near)
                 confidence = self._confidence(found, state)
             if surer > confidence:
-                found, confidence = wider, surer
+                found, confidence, filled = wider, surer, True
         if found is None:
             return Answer("", (), abstained=True, reader=self.name), tokens
-        if not found.text or confidence < self.least_confidence or found.none > self.none_threshold:
-            return Answer("", (), abstained=True, reader=self.name, raw=found.text), tokens
-        return Answer(found.text, found.citations, confidence, reader=self.name, raw=found.text), tokens
+        told, raw = found, found.text
+        unfound = tuple(part.asked for part in found.of if not part.text)
+        if not self._given(found, confidence) and found.of:
+            # What one part lacks is no reason to keep back another.
+            sure = [self._confidence(part, state, filled=filled) for part in found.of]
+            kept = [part for part, p in zip(found.of, sure, strict=True) if self._given(part, p)]
+            unfound = tuple(part.asked for part in found.of if part not in kept)
+            if kept:
+                told = together(kept, each=near.each) if len(kept) > 1 else kept[0]
+                confidence = min(p for part, p in zip(found.of, sure, strict=True) if part in kept)
+        if not self._given(told, confidence):
+            return Answer("", (), abstained=True, reader=self.name, raw=raw), tokens
+        return Answer(
+            told.text, told.citations, confidence, reader=self.name, raw=raw, unfound=unfound
+        ), tokens
+
+    def _given(self, found: Composed, confidence: float) -> bool:
+        """Tell whether an answer of this confidence is given, not withheld."""
+        sure = confidence >= self.least_confidence and found.none <= self.none_threshold
+        return bool(found.text) and sure
 
     def _compared(self, question: str, context: Sequence[Candidate]) -> tuple[Answer | None, int]:
         """Return the answer that dates, amounts or a sentence decide, and how many tokens were read."""
@@ -202,7 +219,7 @@ class ExtractiveReader(AtOnceReader):
         found = []
         tokens, read = 0, TokenContext.of(context, self._models[0].tokens)
         for places, each in zip(units_about(asked.options, context), asked.asked, strict=True):
-            part = AskedContext([self._part(each, read.only(places))], self.longest)
+            part = AskedContext([self._part(SubQuestion(each), read.only(places))], self.longest)
             self._heard(part)
             tokens += part.tokens
             spans = (span for _, span in ranked_spans(part.windows()[0]) if span.p >= LEAST_AMOUNT)
@@ -231,16 +248,18 @@ class ExtractiveReader(AtOnceReader):
         """Return the question, or those that it asks one after another, over the context."""
         read = TokenContext.of(context, self._models[0].tokens)
         asked = sub_questions(question)
-        enumerated = len(asked) > 1 and all(thing for _, thing in asked)
-        about = units_about([thing for _, thing in asked], context) if enumerated else [[]] * len(asked)
+        enumerated = len(asked) > 1 and all(one.thing for one in asked)
+        about = units_about([one.thing for one in asked], context) if enumerated else [[]] * len(asked)
         parts = [
-            self._part(text, read.only(places) if places else read)
-            for (text, _), places in zip(asked, about, strict=True)
+            self._part(one, read.only(places) if places else read)
+            for one, places in zip(asked, about, strict=True)
         ]
         return AskedContext(parts, self.longest, enumerated)
 
-    def _part(self, question: str, read: TokenContext) -> tuple[str, TokenContext, list[Packed]]:
-        asked = self._models[0].tokens([question[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
+    def _part(
+        self, question: SubQuestion, read: TokenContext
+    ) -> tuple[SubQuestion, TokenContext, list[Packed]]:
+        asked = self._models[0].tokens([question.text[:LONGEST_UNIT]])[0][0][:QUESTION_CAP]
         return question, read, read.packed(asked)
 
     def _heard(self, asked: AskedContext, hope: float = 0.0) -> tuple[Composed | None, bool]:
@@ -250,7 +269,7 @@ class ExtractiveReader(AtOnceReader):
         """
         for place, model in reversed(list(enumerate(self._models))):
             asked.hear(model, SHARES[place])
-            if place and hope and ((best := asked.composed()) is None or best.raw < math.log(hope)):
+            if place and hope and ((best := asked.composed()) is None or best.hope < math.log(hope)):
                 return best, False
         return asked.composed(), True
 
