@@ -14,6 +14,8 @@ LONGEST = 500
 """Characters of a text that is split; a longer one is no question that somebody typed."""
 _YES_NO = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could"])
 _ASKING_WORDS = _YES_NO | QUESTION_WORDS
+_VERBS = _YES_NO | frozenset("does happens causes makes means goes comes takes gives says keeps sets".split())
+"""Words behind "what" that end like plurals and are none."""
 _PAIRED = frozenset(["vs", "versus", "respectively"])
 _SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _WORD = re.compile(r"\w+")
@@ -85,18 +87,25 @@ def parts_asked(text: str) -> int:
     clauses = map(_WORD.findall, _CLAUSES.split(lowered))
     asking = sum(not QUESTION_WORDS.isdisjoint(words[:3]) for words in clauses)
     words = _WORD.findall(lowered)
-    told = 1
-    for first, second in pairwise(words):
-        plural = len(second) > 3 and second.endswith("s") and not second.endswith("ss")
-        if first in _SEVERAL and plural:
-            told = max(told, _SEVERAL[first])
-        if first in {"which", "what"}:
-            told = max(told, _SEVERAL.get(second, 2 if plural else 1))
-    if words and words[0] in LISTING_WORDS:
-        told = MOST_PARTS
-    elif _PAIRED.intersection(words):
+    told = things_asked(text)
+    if _PAIRED.intersection(words) and words[0] not in LISTING_WORDS:
         told = max(told, 2)
     return min(max(asking, told), MOST_PARTS)
+
+
+def things_asked(text: str) -> int:
+    """Return how many things a text asks for with one question word: numbers, plurals and lists tell."""
+    words = _WORD.findall(text.lower())
+    if words and words[0] in LISTING_WORDS:
+        return MOST_PARTS
+    told = 1
+    for first, second in pairwise(words):
+        plural = len(second) > 3 and second.endswith("s") and not second.endswith(("ss", "us", "is"))
+        if first in _SEVERAL and plural:
+            told = max(told, _SEVERAL[first])
+        if first in {"which", "what"} and second not in _VERBS:
+            told = max(told, _SEVERAL.get(second, 2 if plural else 1))
+    return told
 
 
 def sub_questions(text: str) -> tuple[SubQuestion, ...]:
