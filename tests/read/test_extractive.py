@@ -376,3 +376,70 @@ def test_two_networks_read_where_the_larger_one_is_installed(monkeypatch) -> Non
     assert named("extractive").identity != named("extractive-small").identity
     monkeypatch.setattr("pagerag.read.extractive.reader_folder", lambda: None)
     assert named("extractive").identity == named("extractive-small").identity
+
+
+STEPS = Candidate(
+    "h0",
+    "Packages can be kept from being upgraded.\n\nTo put a package on hold, mark it first. "
+    "The mark is kept over reboots:\n\n$ apt-mark hold NAME\n\nThe same tool takes it away.",
+    "Keeping packages",
+    source="keeping.html",
+    position=0,
+    metadata={"section_path": ["On hold"]},
+)
+REST = Candidate(
+    "h1",
+    "With another tool, a package is put on hold by its own command.",
+    "Keeping packages",
+    source="keeping.html",
+    position=1,
+    metadata={"section_path": ["On hold"]},
+)
+
+
+class TestHowAndWhyAreQuoted:
+    """What no short span tells is told by the passage, where the evidence is enough."""
+
+    QUESTION = "How do I put a package on hold?"
+
+    def test_the_passage_is_quoted_from_the_telling_sentence_on(self) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=1.0)
+        answer = sure.read_on(self.QUESTION, [STEPS], [REST], state="enough")
+        assert answer.quotes
+        assert not answer.abstained
+        assert answer.confidence is None
+        first, second = answer.citations
+        assert first.quote.startswith("To put a package on hold")
+        assert "apt-mark hold NAME" in first.quote
+        assert STEPS.text[first.start : first.end] == first.quote
+        assert (second.number, second.candidate_id) == (2, "h1")  # the rest of its section
+        assert "[2]" in answer.text
+
+    @pytest.mark.parametrize("state", ["ambiguous", "insufficient"])
+    def test_not_where_the_evidence_may_not_suffice(self, state) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=1.0)
+        assert sure.read_on(self.QUESTION, [STEPS], [REST], state=state).abstained
+
+    def test_not_what_a_word_or_two_would_answer(self) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=1.0)
+        assert sure.read_on("Which command holds a package?", [STEPS], [REST], state="enough").abstained
+
+    def test_not_other_sections_or_documents(self) -> None:
+        from dataclasses import replace
+
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=1.0)
+        for other in (
+            replace(REST, metadata={"section_path": ["Elsewhere"]}),
+            replace(REST, source="other.html"),
+            replace(REST, metadata={}),
+        ):
+            answer = sure.read_on(self.QUESTION, [STEPS], [other], state="enough")
+            assert {citation.candidate_id for citation in answer.citations} == {"h0"}

@@ -16,7 +16,7 @@ from pagerag.text.tokens import fold
 from pagerag.text.wording import bases
 from pagerag.units import Answer, Candidate, Citation, State
 
-__all__ = ["EvidenceReader", "condensed"]
+__all__ = ["EvidenceReader", "condensed", "quotations", "quoting", "speaks_of"]
 
 _ANALYZER = Analyzer()
 _LONGEST_UNIT, _LONGEST_CONTEXT = 60_000, 300_000  # characters; a passage has some 1,000
@@ -30,6 +30,8 @@ over documents and stand in the first three units 178 are shown, not 161, in 596
 582 (one-off).
 """
 _LONGEST_INTRODUCED = 400
+_LONGEST_TOLD = 800
+"""Characters of a unit that are quoted where it is to be told on: some six sentences."""
 _FLAG_OF = {"date": 2, "number": 4}  # the bits of Analysis.flags: holds a year, holds a number
 _MARKS = " \t#*_=.:"
 _NUMBER = re.compile(r"^(?:\d{1,3}|[a-z](?=\.\d))(?:\.\d{1,3})*+(?:[.)]|(?=\s)|$)\s*")
@@ -53,20 +55,40 @@ class EvidenceReader(AtOnceReader):
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the supporting sentences of ``context``."""
-        citations = tuple(
-            Citation(number, unit.id, start, end, unit.text[start:end])
-            for number, (unit, spans) in enumerate(_best_sentences(question, context), 1)
-            for start, end in spans
-        )
-        # A telling word of the question must stand in a title or a text, plurals aside.
-        asked = set(terms_of(list(tokenize(question))))
-        read = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
-        touched = (not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
-        if state == "insufficient" or not citations or not any(touched):
+        citations = quotations(question, context)
+        if state == "insufficient" or not citations or not speaks_of(question, context):
             return Answer("", citations, abstained=True, reader=self.name)
-        # One line each: where a line of the file ends tells nothing; the citations have the exact characters.
-        text = " ".join(f"{' '.join((one.quote or '').split())} [{one.number}]" for one in citations)
-        return Answer(text, citations, reader=self.name, quotes=True)
+        return quoting(citations, self.name)
+
+
+def speaks_of(question: str, context: Sequence[Candidate]) -> bool:
+    """Tell whether a telling word of the question stands in a title or a text, plurals aside."""
+    asked = set(terms_of(list(tokenize(question))))
+    read = bounded(context, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
+    return any(not asked.isdisjoint(terms(encoded_text(unit.title, unit.text))) for unit in read)
+
+
+def quotations(
+    question: str, units: Sequence[Candidate], numbers: Sequence[int] | None = None, *, whole: bool = False
+) -> tuple[Citation, ...]:
+    """Return the best sentences of each unit; ``numbers`` are those of the units, from 1 on unless told.
+
+    ``whole`` adds what follows the first of them: steps and reasons do not repeat the question's words.
+    """
+    found = _best_sentences(question, units, whole=whole)
+    numbered = zip(numbers or range(1, len(units) + 1), found, strict=True)
+    return tuple(
+        Citation(number, unit.id, start, end, unit.text[start:end])
+        for number, (unit, spans) in numbered
+        for start, end in spans
+    )
+
+
+def quoting(citations: tuple[Citation, ...], reader: str) -> Answer:
+    """Return the answer that is nothing but these quotations, each with its number."""
+    # One line each: where a line of the file ends tells nothing; the citations have the exact characters.
+    text = " ".join(f"{' '.join((one.quote or '').split())} [{one.number}]" for one in citations)
+    return Answer(text, citations, reader=reader, quotes=True)
 
 
 def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
@@ -78,7 +100,7 @@ def condensed(question: str, context: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _best_sentences(
-    question: str, given: Sequence[Candidate]
+    question: str, given: Sequence[Candidate], *, whole: bool = False
 ) -> Iterator[tuple[Candidate, list[tuple[int, int]]]]:
     """Yield each unit with the spans of its best sentences, in reading order.
 
@@ -87,6 +109,7 @@ def _best_sentences(
     of what is asked (born, died, directed…), or that holds the year or number that is asked for, is worth two
     rare words more. A second sentence is quoted for what the first has not said, where it does not merely
     resemble it. Headings and questions are no such sentences; what one introduces is quoted with it.
+    ``whole`` quotes the text from the first of them on.
     """
     asked = read_question(question)
     context = bounded(given, unit=_LONGEST_UNIT, total=_LONGEST_CONTEXT)
@@ -125,7 +148,8 @@ def _best_sentences(
             resembles = _resembles(held[second], held[first], weight) and links.isdisjoint(elsewhere)
             if not resembles and more[second] >= _AS_GOOD * scores[first]:
                 chosen.append(second)
-        yield given[number], _introduced(unit.text, analysis.spans, sorted(chosen))
+        spans = _introduced(unit.text, analysis.spans, sorted(chosen))
+        yield given[number], _told_on(analysis.spans, spans, telling) if whole else spans
 
 
 def _sum(weight: Mapping[str, float], words: Iterable[str]) -> float:
@@ -175,6 +199,20 @@ def _introduced(text: str, spans: Sequence[tuple[int, int]], places: Sequence[in
             end = high if leads and high - low <= _LONGEST_INTRODUCED else end
         found.append((start, end))
     return found
+
+
+def _told_on(
+    sentences: Sequence[tuple[int, int]], chosen: Sequence[tuple[int, int]], telling: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return the first chosen span with the sentences that follow it up to a heading, then the others."""
+    start, end = chosen[0]
+    for place, (low, high) in enumerate(sentences):
+        if low < end:
+            continue
+        if place not in telling or high - start > _LONGEST_TOLD:
+            break
+        end = high
+    return [(start, end), *(span for span in chosen[1:] if span[0] >= end)]
 
 
 def _heading(name: str) -> str:

@@ -20,8 +20,10 @@ from pagerag.read.amounts import contest, decide, told_amount, units_about
 from pagerag.read.base import AtOnceReader, bounded
 from pagerag.read.compose import SIGNS, Composed, ranked_spans, together
 from pagerag.read.dates import compare
+from pagerag.read.evidence import quotations, quoting, speaks_of
 from pagerag.read.polar import said_outright
 from pagerag.read.windows import AskedContext, TokenContext
+from pagerag.text.questions import read_question, told_at_length
 from pagerag.text.sub_questions import SubQuestion, sub_questions
 from pagerag.units import Answer, Candidate, Citation, State
 
@@ -89,7 +91,8 @@ class ExtractiveReader(AtOnceReader):
     It abstains when the probability of "no answer" is above ``none_threshold`` (shipped: more likely than
     not), and when the answer's confidence, in which promotion's state counts, is below ``least_confidence``
     (a wrong answer costs more than none; by default what was fitted, docs/models.md has what other values
-    cost and save). With 0 it always answers, unless ``none_threshold`` is given too.
+    cost and save). With 0 it always answers, unless ``none_threshold`` is given too. How, why and what
+    something means are then answered by quoting the core's sentences, where the evidence is enough.
     """
 
     name = "extractive"
@@ -132,9 +135,8 @@ class ExtractiveReader(AtOnceReader):
         """Everything that decides an answer besides the question and the context."""
         networks = " ".join(model.digest[:12] for model in self._models)
         least = self.least_confidence
-        return (
-            f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} dates amounts polar"
-        )
+        rules = "dates amounts polar quotes"
+        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} {rules}"
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the best answer that ``context`` holds, or an abstention."""
@@ -194,10 +196,32 @@ class ExtractiveReader(AtOnceReader):
                 told = together(kept, each=near.each) if len(kept) > 1 else kept[0]
                 confidence = min(p for part, p in zip(found.of, sure, strict=True) if part in kept)
         if not self._given(told, confidence):
+            if state == "enough" and (quoted := self._quoted(question, context, core)) is not None:
+                return replace(quoted, raw=raw), tokens
             return Answer("", (), abstained=True, reader=self.name, raw=raw), tokens
         return Answer(
             told.text, told.citations, confidence, reader=self.name, raw=raw, unfound=unfound
         ), tokens
+
+    def _quoted(self, question: str, context: Sequence[Candidate], core: int) -> Answer | None:
+        """Return the core's sentences as the answer to how, why and what something means; else None.
+
+        No span of thirty words is such an answer, and the evidence is enough: the passage itself tells it,
+        and what the context has of the rest of its section. Of 30 such train questions over documents ten
+        are found enough, all ten with the evidence in the core's first unit, none of them unanswerable.
+        """
+        if not told_at_length(read_question(question)) or not speaks_of(question, context[:core]):
+            return None
+        first = context[0]
+        near = [
+            place
+            for place, unit in enumerate(context)
+            if place < core
+            or (first.sections and (unit.document, unit.sections) == (first.document, first.sections))
+        ]
+        units, numbers = [context[place] for place in near], [place + 1 for place in near]
+        citations = quotations(question, units, numbers, whole=True)
+        return quoting(citations, self.name) if citations else None
 
     def _given(self, found: Composed, confidence: float) -> bool:
         """Tell whether an answer of this confidence is given, not withheld."""
