@@ -163,10 +163,13 @@ class _Reader(LineReader):
     def _nested(self, lines: Sequence[FileSpan], depth: int, *, item: bool = False) -> None:
         """Add what stands inside a block; what is nested too deeply is taken as it is."""
         self.items += item
+        start = self.builder.next
         if depth < _DEEPEST:
             self.read(lines, depth + 1)
         else:
             self._literal(lines)
+        if item:
+            self.builder.together(start)
         self.items -= item
 
     def _one(self, lines: Sequence[FileSpan], at: int, words: str, depth: int) -> int:
