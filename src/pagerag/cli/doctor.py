@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pagerag.cli.console import FAILED, OK, how_many, paint, print_json
+from pagerag.cli.console import FAILED, OK, UsageError, how_many, paint, print_json
 from pagerag.cli.options import add_json, add_settings, settings_of
 from pagerag.errors import MissingExtraError, PageRAGError
 from pagerag.settings import Settings, shown
@@ -119,6 +119,8 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     yield Finding("system", "processors", "ok", f"{os.cpu_count()} cores")
     try:
         settings = settings_of(args)
+    except UsageError:
+        raise
     except PageRAGError as problem:
         remedy = "correct the value, then: pagerag config"
         yield Finding("settings", "settings", "broken", str(problem), remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from pagerag.errors import FormatError, InputError
 from pagerag.ingest.documents import IngestSettings, SourceFile
 from pagerag.ingest.formats import FORMATS, Format, format_of
 from pagerag.store.sqlite import FILE_NAME
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 
 
 @dataclass(slots=True)
@@ -71,6 +74,16 @@ def stored_name(path: Path, settings: IngestSettings) -> str:
         raise InputError(f"{whole} is not inside {settings.base}, which --relative-to names") from outside
 
 
+def local_paths(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the paths; an address of the web is none, whatever a path would make of it."""
+    for given in map(str, paths := list(paths)):
+        if _ADDRESS.match(given) and not Path(given).exists():
+            raise InputError(
+                f"{given} is an address, and only files and folders can be indexed; download it first"
+            )
+    return [Path(given).expanduser() for given in paths]
+
+
 def scan(
     paths: Iterable[str | os.PathLike[str]], settings: IngestSettings, *, leave_out: Path | None = None
 ) -> Found:
@@ -81,8 +94,7 @@ def scan(
     """
     found = Found()
     store = None if leave_out is None else _absolute(leave_out)
-    for given in paths:
-        path = Path(given).expanduser()
+    for path in local_paths(paths):
         name = stored_name(path, settings)
         found.roots.append(name)
         if path.is_dir():
