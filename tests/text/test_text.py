@@ -12,7 +12,7 @@ from pagerag.errors import FormatError
 from pagerag.text import Analysis, Analyzer, extract_entities, read_question, split_sentences, tokenize
 from pagerag.text.entities import name_key
 from pagerag.text.extractors import GlinerExtractor, SpacyExtractor
-from pagerag.text.gazetteer import Gazetteer, title_entities
+from pagerag.text.gazetteer import Gazetteer, is_numbered, title_entities
 from pagerag.text.questions import relation_mask
 from pagerag.text.tokens import all_words
 
@@ -174,6 +174,18 @@ def test_the_gazetteer_resolves_only_what_is_certain() -> None:
     assert names.resolve("un", "UN") == "united nations"
     assert names.resolve("un", "un") == "un"  # not written as an acronym
     assert names.resolve("morricone", "Morricone") == "ennio morricone"
+
+
+def test_the_number_of_a_chapter_is_no_name_of_its_title() -> None:
+    mentions = ["10", "upgrading checklist", "5.2"]
+    titles = ["10 upgrading checklist", "5.2 appointment"]
+    names = Gazetteer(titles, mentions, numbered=titles)
+    assert [names.resolve(name, name) for name in mentions] == ["10", "10 upgrading checklist", "5.2"]
+    assert Gazetteer(["12 angry men"], ["12"]).resolve("12", "12") == "12 angry men"
+    numbered = ["10. Upgrading checklist", "5.2. Appointment", "3) Glazes", "7.1 Kilns"]
+    assert all(map(is_numbered, numbered))
+    others = ["1984", "2012 (film)", "(500) Days of Summer", "12 Angry Men", "10.5", "3.14", "A. Smith", ""]
+    assert not any(map(is_numbered, others))
 
 
 def test_title_entities_drop_what_tells_namesakes_apart() -> None:

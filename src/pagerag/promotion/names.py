@@ -77,7 +77,8 @@ class Names:
             for key, surface in zip(mentions, surfaces, strict=True)
             if len(key) <= 6 and surface.isupper()
         ]
-        return Gazetteer([title.key for title in self._titles], mentions, capitals)
+        numbered = {title.key for title in self._titles if title.numbered}
+        return Gazetteer([title.key for title in self._titles], mentions, capitals, numbered=numbered)
 
     def _resolve_short(self) -> dict[str, str]:
         """Return the names that the sentences' mentions stand for, where those are short for another."""
