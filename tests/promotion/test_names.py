@@ -40,7 +40,7 @@ def test_rare_words_stand_for_names_in_text_without_capitals() -> None:
 
 
 def test_a_backends_entities_count_on_the_sentence_that_has_their_words() -> None:
-    unit = Candidate("u", "It rained. The kiln of Selb was hot.", entities=("Kiln of Selb",))
+    unit = Candidate("u", "It rained. The kiln of Selb was hot.", entities=("Kiln\n of  Selb",))
     reading = evidence_of((unit, Candidate("v", "The kiln of Selb is old.")), mode="document").reading
     assert (1, "kiln selb", "Kiln of Selb") in list(reading.singles())
 
