@@ -302,6 +302,21 @@ def test_where_a_reader_is_silent_the_nearest_sentences_are_shown():
     assert asyncio.run(pipeline.aask(QUESTION)).nearest == result.nearest
 
 
+def test_what_two_files_say_in_the_same_words_is_near_once():
+    said = "The composer of Interstellar was born in the city of Frankfurt."
+    units = [
+        Candidate("manual", f"{said} He lives in Munich these days.", "Manual"),
+        Candidate("chapter", f"An aside on films of that year. {said.replace('city', 'City')}", "Chapter"),
+        Candidate("other", "The composer of Interstellar was born in a year of little rain.", "Other"),
+    ]
+    result = PageRAG(retriever=FakeRetriever(units), reader=Silent(), mode="document", k=3).ask(QUESTION)
+    quotes = [one.quote.casefold() for one in result.nearest]
+    assert said.casefold() in quotes
+    assert len(quotes) == len(set(quotes))
+    assert {result.units[one.number - 1].id for one in result.nearest} >= {"other"}
+    assert [one for one, _ in result.sentences] == sorted(result.nearest, key=lambda one: one.number)
+
+
 def test_nothing_is_near_beside_an_answer_or_without_evidence(pipeline):
     assert pipeline.ask(QUESTION).nearest == ()
     units = [
