@@ -68,3 +68,17 @@ def test_of_an_entry_that_is_too_long_the_entries_inside_it_stay_whole(tmp_path:
     assert found[0].startswith("Kiln: It burns.")
     assert all(text.startswith("shelf_") for text in found[1:])
     assert all(text.endswith("Default: yes") for text in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", "<dl><dt>65534:\n</dt><dd><p>User nobody.</p></dd></dl>"),
+        ("a.html", "<dl><dt>65534 </dt><dd><p>User nobody.</p></dd></dl>"),
+        ("a.rst", "65534:\n    User nobody.\n"),
+        ("a.md", "65534:\n: User nobody.\n"),
+        ("a.adoc", "65534:: User nobody.\n"),
+    ],
+)
+def test_one_colon_stands_between_a_term_and_its_definition(name: str, content: str, tmp_path: Path) -> None:
+    assert passages(tmp_path / name, content) == ["65534: User nobody."]

@@ -34,6 +34,14 @@ def added(text: str) -> Piece:
     return Piece(text, -1, -1)
 
 
+def term_of(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return a term as it stands before its definition, behind one colon; nothing for a blank one."""
+    if not (words := words_of(pieces)):
+        return []
+    last = max(place for place, piece in enumerate(pieces) if not piece.text.isspace() and piece.text)
+    return [*pieces[:last], _trimmed(pieces[last]), added(" " if words.endswith(":") else ": ")]
+
+
 def words_of(pieces: Iterable[Piece]) -> str:
     """Return the text of some pieces, with single blanks: what a header or a title says."""
     return " ".join("".join(piece.text for piece in pieces).split())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from pagerag.ingest.builder import TextBuilder, added
+from pagerag.ingest.builder import TextBuilder, term_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Marks, lines_of
@@ -131,7 +131,7 @@ class _Reader(LineReader):
             self._done(atom=True)
             self.entry = self.builder.next
             term = FileSpan(span.start + found.start(1), span.start + found.end(1))
-            self.before = [*self.pieces([term]), added(": ")]
+            self.before = term_of(self.pieces([term]))
             if found.end() == len(words):
                 return
             span = span.behind(found.end())

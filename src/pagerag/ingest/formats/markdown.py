@@ -16,7 +16,7 @@ from itertools import dropwhile
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Block, Piece, TextBuilder, added, bind, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, bind, term_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile, holding
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.html import page_blocks
@@ -172,7 +172,7 @@ class _Reader:
         def done() -> None:
             if body:
                 named = [piece for piece in self._seen(term) if piece.text.strip(DROP + BREAK)]
-                self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
+                self._text(list(body), atom=True, before=term_of(named))
                 body.clear()
 
         for span in spans:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, words_of
+from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, term_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured_inline import RestructuredMarks
@@ -238,7 +238,7 @@ class _Reader(LineReader):
 
     def _named(self, name: Sequence[FileSpan], body: Sequence[FileSpan], depth: int) -> None:
         """Add blocks of which the first stands behind a name: a definition, a field."""
-        self.before = [*self.before, *self.pieces(name), added(": ")]
+        self.before = [*self.before, *term_of(self.pieces(name))]
         self._nested(body, depth, item=True)
         self.builder.block(self.before[:-1], atom=True)
         self.before = []
