@@ -450,6 +450,8 @@ def test_doctor_quick_is_healthy_and_names_extras(capsys):
     assert code == 0
     assert "numpy" in out
     assert "everything that is set up works" in out
+    groups = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    assert len(groups) == len(set(groups)), "each group has one heading"
 
 
 def test_the_module_runs_as_a_program():

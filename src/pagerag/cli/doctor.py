@@ -117,6 +117,7 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     yield Finding("system", "pagerag", "ok", __version__)
     yield Finding("system", "python", "ok", machine)
     yield Finding("system", "processors", "ok", f"{os.cpu_count()} cores")
+    yield _temporary()
     try:
         settings = settings_of(args)
     except UsageError:
@@ -142,14 +143,16 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     else:
         yield Finding("endpoints", "chat", "skipped", "chat.base_url is not set")
     yield _store(args, settings)
+
+
+def _temporary() -> Finding:
     try:
         with tempfile.TemporaryFile() as file:
             file.write(b"x")
     except OSError as problem:
-        yield Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
-    else:
-        where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
-        yield Finding("system", "temporary files", "ok", where)
+        return Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
+    where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
+    return Finding("system", "temporary files", "ok", where)
 
 
 def _packages(*, quick: bool) -> Iterator[Finding]:
