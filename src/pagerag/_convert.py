@@ -25,6 +25,8 @@ def convert(name: str, value: Any, item: Any, place: str) -> Any:
         said = "a secret" if parse is _secret else repr(value)
         raise SettingsError(f"{name} must be {kind}, not {said}{where}") from problem
     rules = item.metadata
+    if rules.get("filled") and not str(result).strip():
+        raise SettingsError(f"{name} is empty{where}; give it a value (is a shell variable unset?)")
     if "one_of" in rules and result not in rules["one_of"]:
         raise SettingsError(f"{name} must be one of {', '.join(rules['one_of'])}, not {value!r}{where}")
     if "least" in rules and result < rules["least"]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pagerag.promotion.near_duplicates import says_the_same
 from pagerag.promotion.trace import unit_label
 from pagerag.store import Place, place_of
+from pagerag.text.tokens import all_words
 from pagerag.units import Answer, Candidate, Citation, Pool, State
 
 if TYPE_CHECKING:
@@ -99,12 +101,25 @@ class Result:
         """Where the reader kept silent: the sentences of ``units`` nearest to the question; else nothing.
 
         "What is the difference between A and B?" has no short answer, but its evidence is there to be read.
+        What two files say in the same words, such as a manual and a chapter of it, is there once.
         """
         if self.text or self.answer.citations:
-            return () if self.text else self.answer.citations
+            return () if self.text else _once(self.answer.citations)
         from pagerag.read.evidence import EvidenceReader
 
-        return EvidenceReader().read(self.question, self.units[:NEAREST], state="insufficient").citations
+        read = EvidenceReader().read(self.question, self.units[:NEAREST], state="insufficient")
+        return _once(read.citations)
+
+    @property
+    def sentences(self) -> tuple[tuple[Citation, str], ...]:
+        """What is cited or nearest, by number and place, with the sentences in which it stands.
+
+        Each of them is there once; a citation that names no place stands for the beginning of its unit.
+        """
+        found: dict[tuple[int, str], Citation] = {}
+        for citation in sorted(self.nearest or self.citations, key=lambda one: (one.number, one.start or 0)):
+            found.setdefault((citation.number, _around(self.units[citation.number - 1], citation)), citation)
+        return tuple((citation, said) for (_, said), citation in found.items())
 
     @property
     def context(self) -> tuple[Candidate, ...]:
@@ -230,6 +245,27 @@ class Result:
         title = self.units[citation.number - 1].title
         told = {"number": citation.number, "id": citation.candidate_id, "title": title}
         return {**told, "quote": citation.quote, **self.place(citation).to_dict()}
+
+
+def _once(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """Return the citations without those that say the same as an earlier one."""
+    kept: list[Citation] = []
+    said: list[list[str]] = []
+    for citation in citations:
+        words = all_words(citation.quote or "")
+        if not words or not any(says_the_same(words, other) for other in said):
+            kept.append(citation)
+            said.append(words)
+    return tuple(kept)
+
+
+def _around(unit: Candidate, citation: Citation) -> str:
+    from pagerag.explain.reasons import clip, sentences_of
+
+    if citation.start is None or citation.end is None:
+        return clip(unit.text, 240)
+    spans = sentences_of(citation, unit)
+    return unit.text[spans[0][0] : spans[-1][1]] if spans else unit.text[citation.start : citation.end]
 
 
 def _passage(unit: Candidate) -> str:

@@ -50,8 +50,8 @@ _NO_SECRET = Secret()
 def _doc(text: str, default: Any, **rules: Any) -> Any:
     """Return a field with its one-line explanation and its rules.
 
-    ``least`` and ``most`` are bounds, ``one_of`` names the values; ``guarded`` settings count in a project
-    file only when the user trusts it.
+    ``least`` and ``most`` are bounds, ``one_of`` names the values, ``filled`` texts may not be empty;
+    ``guarded`` settings count in a project file only when the user trusts it.
     """
     metadata = {"doc": text, **rules}
     if isinstance(default, Secret | Mapping):
@@ -66,7 +66,7 @@ _guarded = partial(_doc, guarded=True)
 class StoreSettings:
     """Where the corpus lives."""
 
-    path: str = _doc("folder or address of the store", "pagerag-store")
+    path: str = _doc("folder or address of the store", "pagerag-store", filled=True)
     encoder: str = _guarded("encoder of a new store; for an existing one, only to confirm what it names", "")
 
 

@@ -33,7 +33,7 @@ beyond one question, or probabilities that a candidate belongs to the evidence."
 FileStatus = Literal["indexed", "duplicate", "empty"]
 """What became of a file: its text is in the corpus, it repeats another file, or it has no text."""
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 """Raised whenever reading the same text gives another Analysis, or its stored form changes."""
 
 _COMPACT = json.JSONEncoder(separators=(",", ":")).encode  # made once: ``json.dumps`` makes one each time

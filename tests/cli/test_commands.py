@@ -137,6 +137,16 @@ def test_ask_takes_a_file_and_loses_no_line(ask, tmp_path):
 
 
 @pytest.mark.integration
+def test_ask_does_not_repeat_the_whole_of_a_line_that_is_too_long(ask, tmp_path):
+    (tmp_path / "q.txt").write_text(f"{QUESTION}\n{'Where was he born, and when? ' * 10_000}\n")
+    code, _, err = ask("ask", "--file", "q.txt")
+    assert code == 3
+    assert "error: Where was he born, and when? Where" in err
+    assert "…: the question has 28" in err
+    assert len(err) < 2000
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["txt", "json", "dot", "graphml", "svg", "html"])
 def test_explain_writes_every_form(ask, tmp_path, form):
     code, out, err = ask("explain", QUESTION, "--out", f"why.{form}")
@@ -258,7 +268,7 @@ def test_promote_takes_fields_under_other_names(tmp_path, capsys):
     assert "--field candidates=retrieved --field question=q" in capsys.readouterr().err
     assert main(["promote", str(file), "--field", "candidates=retrieved", "--field", "question=q"]) == 0
     assert "Frankfurt" in capsys.readouterr().out
-    assert main(["promote", str(file), "--field", "candidates"]) == 1
+    assert main(["promote", str(file), "--field", "candidates"]) == 2
     assert "--field takes FIELD=NAME" in capsys.readouterr().err
 
 

@@ -44,33 +44,33 @@ def test_help_has_examples(capsys, command):
         (["ask", "--no-such-flag", "q"], 2, "--no-such-flag"),
         (["ask", "-k", "many", "q"], 2, "-k"),
         (["ask", "q"], 1, "there is no store at pagerag-store; make one with: pagerag index"),
-        (["ask", ""], 1, "question is empty"),
-        (["ask", "q", "--file", "x"], 1, "not both"),
+        (["ask", ""], 2, "question is empty"),
+        (["ask", "q", "--file", "x"], 2, "not both"),
         (["ask", "--file", "absent.txt"], 1, "there is no file absent.txt"),
         (["ask", "--file", "full"], 1, "full is a folder; name a file with one question a line"),
         (["ask", "--file", "latin.txt"], 1, "latin.txt: byte 3 is not UTF-8; convert it"),
-        (["ask", "q", "--set", "promote.k"], 1, "NAME=VALUE"),
-        (["ask", "q", "--set", "promot.k=3"], 1, "did you mean promote.k"),
+        (["ask", "q", "--set", "promote.k"], 2, "NAME=VALUE"),
+        (["ask", "q", "--set", "promot.k=3"], 2, "did you mean promote.k"),
         (["ask", "q", "-k", "0"], 2, "-k: must be a whole number of at least 1, not '0'"),
         (["ask", "q", "-k", "abc"], 2, "-k: must be a whole number of at least 1, not 'abc'"),
         (["ask", "q", "--pool", "-3"], 2, "--pool: must be a whole number of at least 1"),
-        (["ask", "q", "--set", "promote.k=0"], 1, "promote.k must be at least 1"),
+        (["ask", "q", "--set", "promote.k=0"], 2, "promote.k must be at least 1"),
         (["promote", "pools.jsonl", "-k", "0"], 2, "-k: must be a whole number of at least 1"),
         (["ask", "q", "--config", "absent.toml"], 1, "no settings file absent.toml"),
         (["ask", "q", "--units", "all"], 2, "choose from"),
         (["explain"], 2, "question"),
-        (["explain", "q", "--out", "why.xyz"], 1, ".html"),
+        (["explain", "q", "--out", "why.xyz"], 2, ".html"),
         (["explain", "q", "--out", "nowhere/why.html"], 1, "does not exist"),
-        (["explain", "q", "--json", "--format", "dot"], 1, "disagree"),
-        (["promote"], 1, "--formats"),
+        (["explain", "q", "--json", "--format", "dot"], 2, "disagree"),
+        (["promote"], 2, "--formats"),
         (["promote", "absent.jsonl"], 1, "there is no file absent.jsonl"),
-        (["promote", "pools.jsonl", "--format", "parquet"], 1, "parquet"),
-        (["promote", "pools.jsonl", "--beside", "x"], 1, "NAME=FILE"),
+        (["promote", "pools.jsonl", "--format", "parquet"], 2, "parquet"),
+        (["promote", "pools.jsonl", "--beside", "x"], 2, "NAME=FILE"),
         (["promote", "pools.jsonl", "--out", "no/where.jsonl"], 1, "does not exist"),
         (["promote", "broken.jsonl"], 1, "broken.jsonl"),
         (["promote", "other.jsonl"], 1, "no known pool format"),
-        (["config", "promote.kk"], 1, "did you mean promote.k"),
-        (["config", "--set", "chat.deadline=soon"], 1, "must be a number"),
+        (["config", "promote.kk"], 2, "did you mean promote.k"),
+        (["config", "--set", "chat.deadline=soon"], 2, "must be a number"),
         (["completion", "cmd"], 2, "cmd"),
         (["ask", "--raeder", "chat", "q"], 2, "did you mean --reader?"),
         (["ask", "--raeder", "chat", "q"], 2, "usage: pagerag ask"),
@@ -81,9 +81,26 @@ def test_help_has_examples(capsys, command):
             'error: put the question in quotes: pagerag ask "Who wrote nice"\n',
         ),
         (["explain", "Who", "wrote", "-k", "3", "it?"], 2, 'in quotes: pagerag explain "Who wrote it?"\n'),
-        (["index", "a.txt", "--set", "promote.k"], 1, "NAME=VALUE"),
+        (["index", "a.txt", "--set", "promote.k"], 2, "NAME=VALUE"),
         (["demo", "--keep", "full"], 1, "not the demo's"),
-        (["demo", "--reader", "gpt"], 1, "no reader named 'gpt'"),
+        (["demo", "--reader", "gpt"], 2, "no reader named 'gpt'"),
+        (["ask", "q", "--set", "read.reader=gpt"], 2, "no reader named 'gpt'"),
+        (["ask", "q", "--store", ""], 2, "store.path is empty"),
+        (["ask", "q", "--pool", "100000"], 2, "retrieve.pool must be at most 1000"),
+        (["ask", "q", "-k", "3", "--set", "promote.k=many"], 2, "promote.k must be a whole number"),
+        (["explain", " "], 2, "question is empty"),
+        (["index", "full", "--passage-chars", "0"], 2, "passage_chars must be more than 0"),
+        (["index", "full", "--workers", "0"], 2, "--workers is 0"),
+        (["index", "full", "--encoder", "gpt"], 2, "no encoder named 'gpt'"),
+        (
+            ["index", "https://host/x.html"],
+            2,
+            "https://host/x.html is an address, and only files and folders",
+        ),
+        (["promote", "pools.jsonl", "--field", "text=t", "--format", "ctxs"], 2, "fields"),
+        (["config", "--trust", "--untrust"], 2, "exclude each other"),
+        (["doctor", "--quick", "--set", "foo=1"], 2, "no setting 'foo'"),
+        (["serve", "--store", "a", "--store", "b/a"], 2, "two stores are called 'a'"),
     ],
 )
 def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
@@ -97,6 +114,17 @@ def test_mistakes_are_explained(capsys, tmp_path, words, code, message):
     assert got == code
     assert message in err
     assert (tmp_path / "full" / "precious.txt").exists()
+    assert not (tmp_path / "pagerag-store").exists()
+
+
+def test_a_wrong_value_that_is_not_the_command_lines_is_no_wrong_usage(capsys, monkeypatch):
+    monkeypatch.setenv("PAGERAG_PROMOTE_K", "many")
+    assert run(capsys, "ask", "q", "--pool", "10")[0] == 1
+    assert run(capsys, "ask", "q", "--pool", "0", "-k", "3")[0] == 2
+    monkeypatch.setenv("PAGERAG_PROMOTE_K", "3")
+    monkeypatch.setenv("PAGERAG_STORE_PATH", "")
+    code, _, err = run(capsys, "ask", "q")
+    assert (code, "store.path is empty (from $PAGERAG_STORE_PATH)" in err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -202,12 +230,13 @@ def test_tune_refuses_what_it_would_not_use(capsys):
         (("--signals-of", "judge"), "--support-signals"),
     ):
         code, _, err = run(capsys, *fitted, *wrong)
-        assert code == 1
+        assert code == 2
         assert told in err
 
 
 def test_tune_leaves_no_empty_folder(capsys, tmp_path):
-    code, _, err = run(capsys, "tune", "--data", "nowhere", "--mode", "sentence", "--out", "tuned")
+    words = ("--data", "nowhere", "--mode", "sentence", "--what", "weights", "--out", "tuned")
+    code, _, err = run(capsys, "tune", *words)
     assert code == 1, err
     assert not (tmp_path / "tuned").exists()
 
@@ -421,6 +450,8 @@ def test_doctor_quick_is_healthy_and_names_extras(capsys):
     assert code == 0
     assert "numpy" in out
     assert "everything that is set up works" in out
+    groups = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    assert len(groups) == len(set(groups)), "each group has one heading"
 
 
 def test_the_module_runs_as_a_program():

@@ -248,10 +248,11 @@ def test_a_broken_new_version_leaves_the_old_one(good: Path, store: SqliteCorpus
 def test_things_that_are_no_files(good: Path, store: SqliteCorpus) -> None:
     os.mkfifo(good / "pipe.txt")
     (good / "dangling.txt").symlink_to(good / "nowhere")
+    (good / "script.js").symlink_to(good / "nowhere.js")  # never read, so that nothing is wrong with it
     (good / "loop").symlink_to(good)
     report = index_paths([good], store)
     assert report.indexed == 1
-    assert [Path(name).name for name in report.unsupported] == ["pipe.txt"]
+    assert [Path(name).name for name in report.unsupported] == ["pipe.txt", "script.js"]
     assert [Path(name).name for name, _ in report.failed] == ["dangling.txt"]
     report = index_paths([good / "pipe.txt"], store)
     assert "is not a regular file" in report.failed[0][1]

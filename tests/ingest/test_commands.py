@@ -120,7 +120,7 @@ def test_options(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "line 2" in body["bad_records"][0]
     assert set(open_store("s").documents()) == {"a.txt", "b.txt", "r.jsonl#1"}
     code, _, err = run(capsys, "index", str(docs), "--store", "s", "--field", "text")
-    assert code == 1
+    assert code == 2
     assert "--field wants KIND=NAME" in err
     (docs / "a.txt").unlink()
     code, body = run_json(capsys, *words, "--skip-bad-records", "--relative-to", str(docs), "--prune")

@@ -94,6 +94,31 @@ def test_vanished_files(folder: Path, store: SqliteCorpus, tmp_path: Path) -> No
     assert (report.failed, len(report.removed), len(store)) == ([], 1, 1)
 
 
+def test_a_folder_that_is_away_is_not_forgotten(folder: Path, store: SqliteCorpus, tmp_path: Path) -> None:
+    other, disk = tmp_path / "other", tmp_path / "disk"
+    for place in (other, disk):
+        place.mkdir()
+        (place / "a.txt").write_text(f"Alpha is in {place.name}.", encoding="utf-8")
+    (folder / "a.txt").write_text("Alpha is here.", encoding="utf-8")
+    paths = [other, folder, disk / "a.txt"]
+    index_paths(paths, store)
+    (other / "a.txt").unlink()
+    for away in (folder, disk):  # a folder; a named file together with its folder
+        away.rename(tmp_path / "elsewhere")
+        with pytest.raises(InputError, match=rf"{away}\S* is not there, and --prune would forget"):
+            index_paths(paths, store, prune=True)
+        assert len(store) == 3, "nothing was removed, of the other folder neither"
+        (tmp_path / "elsewhere").rename(away)
+    report = index_paths(paths, store, prune=True)
+    assert [Path(name).parent.name for name in report.removed] == ["other"]
+    report = index_paths([folder, tmp_path / "typo"], store, prune=True)
+    assert [problem for _, problem in report.failed] == [f"{tmp_path / 'typo'}: does not exist"]
+    (folder / "a.txt").unlink()
+    folder.rmdir()
+    folder.mkdir()
+    assert len(index_paths([folder], store, prune=True).removed) == 1, "an empty folder in its place"
+
+
 def test_copies_are_kept_once(folder: Path, store: SqliteCorpus) -> None:
     for name in ("a", "b", "c"):
         (folder / f"{name}.txt").write_text("The same text.", encoding="utf-8")
@@ -162,6 +187,14 @@ def test_the_store_inside_the_folder_is_left_out(folder: Path, encoder: FakeEnco
     (folder / "store" / "note.txt").write_text("Not this.", encoding="utf-8")
     report = index_paths([folder], store)
     assert (report.indexed, report.unsupported) == (1, [])
+
+
+def test_documents_may_lie_beside_the_files_of_the_store(folder: Path, encoder: FakeEncoder) -> None:
+    (folder / "a.txt").write_text("Alpha is here.", encoding="utf-8")
+    (folder / "b.sqlite").write_text("No document.", encoding="utf-8")
+    store = open_store(folder, encoder, create=True)
+    report = index_paths([folder], store)
+    assert (report.indexed, report.unsupported) == (1, [str(folder / "b.sqlite")])
 
 
 def test_an_optimisation_that_was_cut_short_is_made_up_for(

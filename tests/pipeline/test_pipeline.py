@@ -318,6 +318,21 @@ def test_what_was_not_found_is_said_beside_what_was():
     assert result.to_dict()["answer"]["unfound"] == ["when"]
 
 
+def test_what_two_files_say_in_the_same_words_is_near_once():
+    said = "The composer of Interstellar was born in the city of Frankfurt."
+    units = [
+        Candidate("manual", f"{said} He lives in Munich these days.", "Manual"),
+        Candidate("chapter", f"An aside on films of that year. {said.replace('city', 'City')}", "Chapter"),
+        Candidate("other", "The composer of Interstellar was born in a year of little rain.", "Other"),
+    ]
+    result = PageRAG(retriever=FakeRetriever(units), reader=Silent(), mode="document", k=3).ask(QUESTION)
+    quotes = [one.quote.casefold() for one in result.nearest]
+    assert said.casefold() in quotes
+    assert len(quotes) == len(set(quotes))
+    assert {result.units[one.number - 1].id for one in result.nearest} >= {"other"}
+    assert [one for one, _ in result.sentences] == sorted(result.nearest, key=lambda one: one.number)
+
+
 def test_nothing_is_near_beside_an_answer_or_without_evidence(pipeline):
     assert pipeline.ask(QUESTION).nearest == ()
     units = [

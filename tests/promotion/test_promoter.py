@@ -17,6 +17,7 @@ import pagerag
 from pagerag import Candidate, Promoter, Relation, Weights, errors, promote
 from pagerag.errors import CandidateError, WeightsError
 from pagerag.promotion.learned import LearnedModel
+from pagerag.promotion.promoter import _shared
 from pagerag.promotion.signals import combined_worth
 from pagerag.promotion.trees import Trees
 from tests.promotion import cases
@@ -316,6 +317,36 @@ def test_a_support_encoder_is_one_more_signal() -> None:
     assert liked in ids(helped.context)
     with pytest.raises(pagerag.PageRAGError, match="oracle"):
         Promoter(support=Oracle(liked, shape=(1, 3))).promote(cases.WIKI_QUESTION, cases.WIKI)
+
+
+def test_the_function_takes_a_support_encoder_and_keeps_the_one_it_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    def named(choice: str) -> Oracle:
+        made.append(choice)
+        return Oracle("Klang#0")
+
+    monkeypatch.setattr("pagerag.models.support_named", named)
+    _shared.cache_clear()
+    try:
+        by_name = [promote(cases.WIKI_QUESTION, cases.WIKI, support="small", k=k).to_dict() for k in (2, 3)]
+    finally:
+        _shared.cache_clear()
+    assert made == ["small"]
+    helper = Oracle("Klang#0")
+    given = [promote(cases.WIKI_QUESTION, cases.WIKI, support=helper, k=k).to_dict() for k in (2, 3)]
+    whole = Promoter(support=helper)
+    assert given == by_name == [whole.promote(cases.WIKI_QUESTION, cases.WIKI, k).to_dict() for k in (2, 3)]
+    assert promote(cases.WIKI_QUESTION, cases.WIKI, 2).to_dict() != given[0]
+
+
+def test_supports_and_modes_that_are_none_are_answered_with_those_there_are() -> None:
+    with pytest.raises(pagerag.InputError, match="support is 'big'; it must be one of: auto"):
+        promote(cases.WIKI_QUESTION, cases.WIKI, support="big")  # type: ignore[arg-type]
+    with pytest.raises(pagerag.InputError, match=r"sentence, paragraph, document \(auto belongs to"):
+        promote(cases.WIKI_QUESTION, cases.WIKI, mode="auto")  # type: ignore[arg-type]
 
 
 def test_the_budget_may_be_filled_by_the_candidates_own_probabilities() -> None:

@@ -277,6 +277,24 @@ def test_chat_annotations_say_line_and_section(http):
     assert f".md:{place['line']}" in message["content"]
 
 
+def test_chat_without_an_answer_quotes_the_nearest_passages(http):
+    question = "Who invented the transistor radio?"
+    asked = {"messages": [{"role": "user", "content": question}]}
+    message = http.post("/v1/chat/completions", json=asked).json()["choices"][0]["message"]
+    told = http.post("/v1/ask", json={"question": question}).json()
+    head, _, passages = message["content"].partition("\n\nNearest passages:\n")
+    assert head.startswith("Not enough evidence")
+    assert told["nearest"]
+    for near in told["nearest"]:
+        source = passages[passages.index(f"[{near['number']}]") :].split("\n\n")[0]
+        assert " ".join(near["quote"].split()) in source
+        assert source.split("\n")[1].startswith("> ")
+    for note in message["annotations"]:
+        place = note["url_citation"]
+        mark = message["content"][place["start_index"] : place["end_index"]]
+        assert mark == f"[{note['pagerag']['number']}]"
+
+
 def test_a_store_without_its_encoder_is_told_the_remedy_of_ask(demo_store, tmp_path, no_encoder, caplog):
     import httpx
 

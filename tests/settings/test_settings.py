@@ -91,6 +91,7 @@ def test_a_named_file_is_the_only_one(tmp_path):
         ("[chat]\nextra = 3\n", "table"),
         (f"[chat]\nextra = '{'[' * 100_000}'\n", "table"),
         ("[chat]\nmodel = 3\n", "text"),
+        ('[store]\npath = " "\n', r"store\.path is empty .*pagerag\.toml"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path, toml, message):
@@ -101,6 +102,8 @@ def test_mistakes_in_files_are_named(tmp_path, toml, message):
 def test_mistakes_in_the_environment_are_named(tmp_path):
     with pytest.raises(SettingsError, match=r"PAGERAG_CHAT_MODELL.*PAGERAG_CHAT_MODEL"):
         load(tmp_path, "", {"PAGERAG_CHAT_MODELL": "x"})
+    with pytest.raises(SettingsError, match=r"store\.path is empty \(from \$PAGERAG_STORE_PATH\)"):
+        load(tmp_path, "", {"PAGERAG_STORE_PATH": ""})
     with pytest.raises(SettingsError, match=r"from \$PAGERAG_PROMOTE_K"):
         load(tmp_path, "", {"PAGERAG_PROMOTE_K": "x"})
     assert load(tmp_path, "", {"PAGERAG_DATA": "/data", "OTHER": "1"}) == Settings()

@@ -171,6 +171,11 @@ def test_addresses_without_an_engine_are_refused() -> None:
         open_store("gs://bucket/x")
 
 
+def test_a_location_of_nothing_is_not_the_current_folder(encoder: FakeEncoder) -> None:
+    with pytest.raises(InputError, match="location is empty; name a folder or an address"):
+        open_store("", encoder, create=True)
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changes the user: needs root on POSIX")
 def test_a_folder_that_may_only_be_read(store: SqliteCorpus, tmp_path: Path) -> None:
     store.optimize()

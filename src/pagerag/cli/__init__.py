@@ -22,7 +22,17 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from pagerag._secrets import shown_url
-from pagerag.cli.console import BROKEN_PIPE, FAILED, INTERRUPTED, OK, USAGE, clean_output, error
+from pagerag.cli.console import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    UsageError,
+    as_usage,
+    clean_output,
+    error,
+)
 from pagerag.errors import PageRAGError
 
 __all__ = ["COMMANDS", "command_lines", "main", "parser"]
@@ -91,7 +101,9 @@ class _Parser(argparse.ArgumentParser):
         if getattr(found, "assignments", None) and self.prog != _PROGRAM:
             from pagerag.cli.options import contradiction
 
-            if (wrong := contradiction(found, self._actions)) is not None:
+            with as_usage():
+                wrong = contradiction(found, self._actions)
+            if wrong is not None:
                 self.error(wrong)
         return found, unknown
 
@@ -136,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(words)
         except PageRAGError as problem:
             error(str(problem))
-            return FAILED
+            return USAGE if isinstance(problem, UsageError) else FAILED
         except BrokenPipeError:  # stdout points at nothing then, or Python would complain when it ends
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from pagerag.cli.console import how_many, link, paint
 from pagerag.pipeline import Result
 from pagerag.places import Place
-from pagerag.text import split_sentences
-from pagerag.units import Citation
 
 if TYPE_CHECKING:
     from pagerag.promotion.trace import SupportPath
@@ -40,7 +38,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
         print(paint("\nnearest passages", "bold"))
     elif result.citations and not verbose:
         print()
-    for citation, said in _by_place(result):
+    for citation, said in result.sentences:
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
         for line in textwrap.wrap(" ".join(said.split()), width() - 6) or [""]:
@@ -112,23 +110,6 @@ def _line(path: SupportPath, colour: str = "green") -> str:
         via = ", ".join(edge.trig[:2]) or edge.kind
         steps.append(f"{paint(f'—[{via}]→', colour)} {paint(label, 'bold')}")
     return " ".join(steps)
-
-
-def _around(text: str, start: int | None, end: int | None) -> str:
-    """Return the sentences in which a citation stands; the beginning of the unit when it names no place."""
-    if start is None or end is None:
-        return textwrap.shorten(text, 240, placeholder="…")
-    spans = [span for span in split_sentences(text) if span[0] < end and span[1] > start]
-    return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
-
-
-def _by_place(result: Result) -> list[tuple[Citation, str]]:
-    """Return what is cited or nearest, by number and place, with its sentences, each of them once."""
-    found: dict[tuple[int, str], Citation] = {}
-    for citation in sorted(result.nearest or result.citations, key=lambda one: (one.number, one.start or 0)):
-        unit = result.units[citation.number - 1]
-        found.setdefault((citation.number, _around(unit.text, citation.start, citation.end)), citation)
-    return [(citation, said) for (_, said), citation in found.items()]
 
 
 def _from_here(place: Place) -> Place:

@@ -8,8 +8,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from pagerag.cli.console import OK, erase_line, error, how_many, note, outcome, paint, print_json, progress
-from pagerag.cli.options import add_json, add_pipeline, open_pipeline, positive
+from pagerag.cli.console import (
+    OK,
+    UsageError,
+    erase_line,
+    error,
+    how_many,
+    note,
+    outcome,
+    paint,
+    print_json,
+    progress,
+)
+from pagerag.cli.options import add_json, add_pipeline, asked, open_pipeline, positive
 from pagerag.errors import InputError, PageRAGError
 from pagerag.pipeline import Failure, PageRAG, Result, Stage
 
@@ -28,6 +39,7 @@ enough evidence, or no answer in it (an answer that is called tentative may be p
 """
 
 NOT_ENOUGH = 4
+_TOLD = 200  # characters of a question that failed: a line of a file may be of any length
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer; the exit code tells whether."""
     if args.question is not None and args.file is not None:
-        raise InputError("give a question or --file, not both")
-    if args.question is not None and not args.question.strip():
-        raise InputError("the question is empty; ask something, or leave it out for a prompt")
+        raise UsageError("give a question or --file, not both")
+    if args.question is not None:
+        asked(args.question)
     questions = _questions(args.file) if args.file is not None else []
     with open_pipeline(args) as pipeline:
         if questions:
@@ -140,13 +152,15 @@ def _lines(interactive: bool) -> Iterator[str]:
 
 
 def _many(pipeline: PageRAG, questions: list[str], args: argparse.Namespace) -> int:
+    from pagerag.explain.reasons import clip
+
     results = pipeline.ask_many(questions, workers=args.workers)
     failed = 0
     for result in progress(results, total=len(questions), label="asking", unit="questions"):
         if isinstance(result, Failure):
             failed += 1
             if not args.json:
-                error(f"{result.question}: {result.error}")
+                error(f"{clip(result.question, _TOLD)}: {clip(str(result.error), 3 * _TOLD)}")
         if args.json:
             told = result.to_dict() if isinstance(result, Failure) else result.to_dict(trace=args.trace)
             print_json(told, line=True)

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 
 from pagerag._extras import need
-from pagerag.cli.console import OK, print_json
+from pagerag.cli.console import OK, UsageError, print_json
 from pagerag.cli.options import add_json
-from pagerag.errors import InputError
 
 HELP = "Print a shell completion script."
 
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         return OK
     shell = args.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
-        raise InputError(f"which shell? pagerag completion {{{','.join(SHELLS)}}}")
+        raise UsageError(f"which shell? pagerag completion {{{','.join(SHELLS)}}}")
     shtab = need("shtab", "shtab", "cli", "completion scripts")
     for action in (action for sub in commands.values() for action in sub._actions):
         kind = str(action.metavar).upper()

@@ -7,9 +7,8 @@ import json
 from typing import Any
 
 from pagerag._user import trust, untrust
-from pagerag.cli.console import OK, paint, print_json
+from pagerag.cli.console import OK, UsageError, as_usage, paint, print_json
 from pagerag.cli.options import add_json, add_settings, settings_of
-from pagerag.errors import InputError
 from pagerag.settings import PROJECT_FILE, Settings, project_settings, shown, variable
 
 HELP = "Show every setting, its value and where it comes from. Secrets are shown as ***."
@@ -47,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     tables = settings.to_dict()
     if args.name is not None and args.name not in tables:
-        value = settings.get(args.name)  # an unknown name is an error that names the nearest
+        with as_usage():
+            value = settings.get(args.name)  # an unknown name is an error that names the nearest
         if args.json:
             print_json({"name": args.name, "value": shown(value), "origin": settings.origin(args.name)})
         else:
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 def _trust(args: argparse.Namespace) -> int:
     """Remember or forget that the user trusts the project file, and show what it is trusted with."""
     if args.trust and args.untrust:
-        raise InputError("--trust and --untrust exclude each other")
+        raise UsageError("--trust and --untrust exclude each other")
     if args.untrust:
         known = untrust(PROJECT_FILE)
         if args.json:

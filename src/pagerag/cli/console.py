@@ -20,9 +20,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from pagerag.errors import InputError, SettingsError
+
 OK = 0
 FAILED = 1  # nothing was produced; the message says why
-USAGE = 2  # the command line itself is wrong (argparse's own code)
+USAGE = 2  # the command line itself is wrong (argparse's own code): see UsageError
 PARTIAL = 3  # some items failed; each is named and counted in the output
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -30,6 +32,20 @@ BROKEN_PIPE = 141
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 T = TypeVar("T")
+
+
+class UsageError(InputError):
+    """The command line itself is wrong, whatever files and stores there are."""
+
+
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """Count what is refused inside as wrong usage: it looks at nothing but what options were given."""
+    try:
+        yield
+    except (InputError, SettingsError) as problem:
+        raise UsageError(str(problem)) from problem
+
 
 _MARK = f"\x1b{secrets.token_hex(8)}"
 """Begins a control sequence of our own; nobody outside this process can know it."""

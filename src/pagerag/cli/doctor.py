@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pagerag.cli.console import FAILED, OK, how_many, paint, print_json
+from pagerag.cli.console import FAILED, OK, UsageError, how_many, paint, print_json
 from pagerag.cli.options import add_json, add_settings, settings_of
 from pagerag.errors import MissingExtraError, PageRAGError
 from pagerag.settings import Settings, shown
@@ -117,8 +117,11 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     yield Finding("system", "pagerag", "ok", __version__)
     yield Finding("system", "python", "ok", machine)
     yield Finding("system", "processors", "ok", f"{os.cpu_count()} cores")
+    yield _temporary()
     try:
         settings = settings_of(args)
+    except UsageError:
+        raise
     except PageRAGError as problem:
         remedy = "correct the value, then: pagerag config"
         yield Finding("settings", "settings", "broken", str(problem), remedy)
@@ -140,14 +143,16 @@ def examine(args: argparse.Namespace) -> Iterator[Finding]:
     else:
         yield Finding("endpoints", "chat", "skipped", "chat.base_url is not set")
     yield _store(args, settings)
+
+
+def _temporary() -> Finding:
     try:
         with tempfile.TemporaryFile() as file:
             file.write(b"x")
     except OSError as problem:
-        yield Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
-    else:
-        where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
-        yield Finding("system", "temporary files", "ok", where)
+        return Finding("system", "temporary files", "broken", str(problem), "free some space or set TMPDIR")
+    where = tempfile.gettempdir() if sys.platform != "win32" else "writable"
+    return Finding("system", "temporary files", "ok", where)
 
 
 def _packages(*, quick: bool) -> Iterator[Finding]:

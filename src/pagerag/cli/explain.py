@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pagerag._files import write_atomic
-from pagerag.cli.console import OK, note
-from pagerag.cli.options import add_pipeline, check_folder_of, open_pipeline
+from pagerag.cli.console import OK, UsageError, note
+from pagerag.cli.options import add_pipeline, asked, check_folder_of, open_pipeline
 from pagerag.errors import InputError
 from pagerag.pipeline import Result
 
@@ -58,11 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain one question."""
-    form = _format(args)
+    form, question = _format(args), asked(args.question)
     if args.out:
         check_folder_of(args.out)
     with open_pipeline(args) as pipeline:
-        text = FORMATS[form](pipeline.ask(args.question))
+        text = FORMATS[form](pipeline.ask(question))
     if not args.out:
         sys.stdout.write(text)
         return OK
@@ -76,12 +76,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _format(args: argparse.Namespace) -> str:
     if args.json and args.format not in (None, "json"):
-        raise InputError(f"--json and --format {args.format} disagree; give one")
+        raise UsageError(f"--json and --format {args.format} disagree; give one")
     if args.json or args.format or not args.out:
         return "json" if args.json else args.format or "text"
     suffix = Path(args.out).suffix.lower()
     if suffix not in _SUFFIXES:
-        raise InputError(
+        raise UsageError(
             f"the name {args.out} does not tell the format; "
             f"end it in one of {', '.join(_SUFFIXES)} or give --format"
         )

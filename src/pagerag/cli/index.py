@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 from pagerag._extras import app_named
 from pagerag.cli import options
-from pagerag.cli.console import FAILED, Progress, error, how_many, note, outcome, paint, print_json
+from pagerag.cli.console import FAILED, Progress, as_usage, error, how_many, note, outcome, paint, print_json
 from pagerag.errors import InputError
 from pagerag.ingest import FORMATS, Event, FileReader, IngestReport, IngestSettings, index_paths
 from pagerag.ingest.report import empty_message
+from pagerag.ingest.scan import local_paths
 from pagerag.protocols import Corpus
 from pagerag.settings import Settings
 from pagerag.store import StoreStats, local_folder, open_store, store_exists, upgrade_store
@@ -66,18 +68,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Index the files; the exit code tells whether all are in."""
     settings = options.settings_of(args)
-    reading = IngestSettings(
-        passage_chars=args.passage_chars,
-        overlap=args.overlap,
-        record_chars=args.record_chars,
-        fields=options.pairs(args.field, "--field wants KIND=NAME, such as text=body"),
-        base=args.relative_to,
-        max_file_bytes=int(args.max_file_mb * 2**20),
-        max_seconds=args.max_seconds,
-        max_memory_bytes=int(args.max_memory_mb * 2**20),
-        follow_links=args.follow_links,
-        bad_records="skip" if args.skip_bad_records else "fail",
-    )
+    with as_usage():
+        local_paths(args.paths)
+        reading = _reading(args)
+    workers = options.asked_hands(args)  # nothing is started yet
     progress = Progress("indexing", "units")
 
     def tell(event: Event) -> None:
@@ -96,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     with FileReader(reading) as reader:
         reader.start()  # beside the store and its encoder, which take longer
         with open_for_writing(settings) as store:
-            with options.asked_hands(args) as hands:
+            with workers as hands:
                 try:
                     report = index_paths(
                         args.paths,
@@ -127,6 +121,22 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
+def _reading(args: argparse.Namespace) -> IngestSettings:
+    """Return how files are read, as the options say."""
+    return IngestSettings(
+        passage_chars=args.passage_chars,
+        overlap=args.overlap,
+        record_chars=args.record_chars,
+        fields=options.pairs(args.field, "--field wants KIND=NAME, such as text=body"),
+        base=args.relative_to,
+        max_file_bytes=int(args.max_file_mb * 2**20),
+        max_seconds=args.max_seconds,
+        max_memory_bytes=int(args.max_memory_mb * 2**20),
+        follow_links=args.follow_links,
+        bad_records="skip" if args.skip_bad_records else "fail",
+    )
+
+
 def open_for_writing(settings: Settings) -> Corpus:
     """Return the store of the settings: with its own encoder, or with the setting's where it is new."""
     from pagerag.retrieve.encoders import DEFAULT_ENCODER, encoder, encoder_of_store
@@ -135,7 +145,9 @@ def open_for_writing(settings: Settings) -> Corpus:
     place = settings.store.path
     with app_named("to index documents"):
         if not store_exists(place):
-            return open_store(place, encoder(name or DEFAULT_ENCODER), create=True)
+            with as_usage() if settings.origin("store.encoder") == "flag" else nullcontext():
+                made = encoder(name or DEFAULT_ENCODER)
+            return open_store(place, made, create=True)
         upgrade_store(place)
         with open_store(place) as present:
             made = encoder_of_store(present.encoder_name, present.location, name)

@@ -7,7 +7,7 @@ import argparse
 from pagerag._extras import need
 from pagerag.cli.console import OK
 from pagerag.cli.options import add_settings, settings_of
-from pagerag.cli.serve import add_listening, port_told, tell_of_absent
+from pagerag.cli.serve import add_listening, places_asked, port_told, tell_of_absent
 
 HELP = "Serve the tools select_evidence, ask and search over the Model Context Protocol."
 
@@ -31,11 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until the client goes, or until told to stop."""
     need("mcp", "mcp", "mcp", "pagerag mcp")
-    from pagerag.serve.stores import places_of
     from pagerag.serve.tools import http_app, mcp_server
 
     settings = settings_of(args)
-    places = places_of(settings, args.stores)
+    places = places_asked(settings, args)
     tell_of_absent(places)
     if not args.http:
         server, service = mcp_server(settings, places)

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pagerag.cli.console import note
-from pagerag.errors import InputError, StoreError
+from pagerag.cli.console import UsageError, as_usage, note
+from pagerag.errors import InputError, SettingsError, StoreError
 from pagerag.settings import Settings, shown
 from pagerag.units import SUPPORT_CHOICES
 
@@ -131,7 +131,8 @@ def hands_of(args: argparse.Namespace) -> Hands:
     """Return what the options of ``add_engine`` name; nothing is started yet."""
     from pagerag.batch import open_hands
 
-    return open_hands(args.engine, args.workers, args.address)
+    with as_usage():
+        return open_hands(args.engine, args.workers, args.address)
 
 
 def asked_hands(args: argparse.Namespace) -> AbstractContextManager[Hands | None]:
@@ -153,9 +154,16 @@ def pairs(given: Iterable[str], wanted: str, *, empty: bool = False) -> dict[str
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not (empty or value.strip()):
-            raise InputError(f"{wanted}, not {one!r}")
+            raise UsageError(f"{wanted}, not {one!r}")
         found[name.strip()] = value
     return found
+
+
+def asked(question: str) -> str:
+    """Return the question that was given, if it is one."""
+    if not question.strip():
+        raise UsageError("the question is empty; ask something")
+    return question
 
 
 def check_folder_of(out: str) -> None:
@@ -200,7 +208,18 @@ def settings_of(args: argparse.Namespace) -> Settings:
     An option and ``--set`` do not disagree here: the parser has refused that (``contradiction``).
     """
     flags = {name: getattr(args, flag, None) for flag, name in _FLAGS.items()} | _assigned(args)
-    settings = Settings.load(getattr(args, "config", None), flags=flags)
+    try:
+        settings = Settings.load(getattr(args, "config", None), flags=flags)
+    except SettingsError:
+        given = {name: value for name, value in flags.items() if value is not None}
+        with as_usage():
+            Settings().updated(given, dict.fromkeys(given, "flag"))
+        raise  # what is wrong stands in a file or in the environment
+    if settings.origin("read.reader") == "flag":
+        from pagerag.read import check_reader
+
+        with as_usage():
+            check_reader(settings.read.reader)
     for remark in settings.remarks:
         note(remark)
     return settings

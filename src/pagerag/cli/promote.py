@@ -18,7 +18,18 @@ from pagerag._files import sha256_file
 from pagerag.batch import Hands, Journal, in_order
 from pagerag.cli import options
 from pagerag.cli._show import STATE_COLOURS
-from pagerag.cli.console import OK, error, how_many, note, outcome, paint, print_json, progress
+from pagerag.cli.console import (
+    OK,
+    UsageError,
+    as_usage,
+    error,
+    how_many,
+    note,
+    outcome,
+    paint,
+    print_json,
+    progress,
+)
 from pagerag.cli.promoting import Chosen, PromotionTask, promote_chunk
 from pagerag.errors import FormatError, InputError
 from pagerag.pipeline import promoter_of
@@ -87,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             print(*(f"{paint(f'{name:16}', 'bold')} {line}" for name, line in told.items()), sep="\n")
         return OK
     if args.file is None:
-        raise InputError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
+        raise UsageError("which file? pagerag promote POOLS.jsonl; --formats lists what can be read")
     if not Path(args.file).exists():
         raise InputError(f"there is no file {args.file}")
     settings = options.settings_of(args)
@@ -197,7 +208,8 @@ class _Work:
         fields = options.pairs(args.field, wanted)
         name = "pagerag" if fields and args.format is None else args.format or detect(args.file)
         unit = mode if name in FORMATS and mode in FORMATS[name].units else None
-        pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
+        with as_usage():  # what is wrong with the file itself is a FormatError
+            pools = read_pools(args.file, name, unit=unit, companions=self.companions, fields=fields)
         return pools if args.out else self._readable(pools)  # what is written is whole or not at all
 
     def _readable(self, pools: Iterator[tuple[Pool, Record]]) -> Iterator[tuple[Pool, Record]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import errno
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
-from pagerag.cli.console import note
+from pagerag.cli.console import as_usage, note
 from pagerag.cli.options import add_reader, add_settings, settings_of
 from pagerag.errors import SettingsError
+from pagerag.settings import Settings
 
 HELP = "Serve promotion and stores over HTTP: rerank endpoints for every client, an API, chat, and a page."
 
@@ -59,13 +60,19 @@ def run(args: argparse.Namespace) -> int:
     from pagerag import serve
 
     start = serve.run  # says what is missing before anything else is imported
-    from pagerag.serve.stores import places_of
-
     settings = settings_of(args)
-    places = places_of(settings, args.stores)
+    places = places_asked(settings, args)
     tell_of_absent(places)
     with port_told():
         return start(settings, places, announce=args.json)
+
+
+def places_asked(settings: Settings, args: argparse.Namespace) -> dict[str, str]:
+    """Return the stores to serve, by name."""
+    from pagerag.serve.stores import places_of
+
+    with as_usage() if args.stores else nullcontext():
+        return places_of(settings, args.stores)
 
 
 def tell_of_absent(places: Mapping[str, str]) -> None:

@@ -34,6 +34,14 @@ def added(text: str) -> Piece:
     return Piece(text, -1, -1)
 
 
+def term_of(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return a term as it stands before its definition, behind one colon; nothing for a blank one."""
+    if not (words := words_of(pieces)):
+        return []
+    last = max(place for place, piece in enumerate(pieces) if not piece.text.isspace() and piece.text)
+    return [*pieces[:last], _trimmed(pieces[last]), added(" " if words.endswith(":") else ": ")]
+
+
 def words_of(pieces: Iterable[Piece]) -> str:
     """Return the text of some pieces, with single blanks: what a header or a title says."""
     return " ".join("".join(piece.text for piece in pieces).split())
@@ -55,7 +63,10 @@ def number_of(text: str, otherwise: int) -> int:
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a heading, or a row of a table (``cells``), before it is added; ``at`` is its place."""
+    """A paragraph, a heading, or a row of a table (``cells``), before it is added; ``at`` is its place.
+
+    ``opens`` and ``closes`` say how many entries begin before and end behind it (``TextBuilder.together``).
+    """
 
     pieces: Sequence[Piece] = ()
     heading: int = 0
@@ -64,6 +75,15 @@ class Block:
     cells: Sequence[Sequence[Piece]] | None = None
     headers: Sequence[str] = ()
     at: int = 0
+    opens: int = 0
+    closes: int = 0
+
+
+def bind(blocks: Sequence[Block]) -> None:
+    """Note that these blocks, which stand one behind the other, are one entry."""
+    if len(blocks) > 1:
+        blocks[0].opens += 1
+        blocks[-1].closes += 1
 
 
 class TextBuilder:
@@ -100,7 +120,7 @@ class TextBuilder:
 
     def page(self) -> None:
         """Begin a page."""
-        self.pages.append(self._next())
+        self.pages.append(self.next)
 
     def block(
         self,
@@ -118,7 +138,7 @@ class TextBuilder:
         indentation of lines as well.
         """
         given = (pieces,) if isinstance(pieces, Piece) else pieces
-        start = self._next()
+        start = self.next
         text, runs = _even(given, start, self._base, lines or code, code)
         if not text:
             return
@@ -136,11 +156,23 @@ class TextBuilder:
 
     def add(self, blocks: Iterable[Block]) -> None:
         """Add blocks that were gathered before."""
+        begun: list[int] = []
         for one in blocks:
+            begun += [self.next] * one.opens
             if one.cells is not None:
                 self.row(one.cells, one.headers)
             else:
                 self.block(one.pieces, heading=one.heading, atom=one.atom, code=one.code)
+            for _ in range(one.closes):
+                self.together(begun.pop())
+
+    def together(self, start: int) -> None:
+        """Keep what was added since ``next`` was ``start`` in one passage, if it fits: it is one entry.
+
+        Entries may hold others: a list item its inner list, a class its methods.
+        """
+        if self._length > start:
+            self.atoms.append((start, self._length))
 
     def plain(self, text: str, start: int = 0, **how: Any) -> None:
         """Add ``text``, which stands at ``start`` of the current part as it is."""
@@ -172,7 +204,9 @@ class TextBuilder:
             else:
                 self.row(cells, headers)
 
-    def _next(self) -> int:
+    @property
+    def next(self) -> int:
+        """Where the next block will begin."""
         return self._length + 2 if self._length else 0
 
     def document(self, title: str | None, stem: str, **more: Any) -> Document:
@@ -184,7 +218,7 @@ class TextBuilder:
             titled=bool(own),
             pages=tuple(self.pages),
             sections=tuple(self.sections),
-            atoms=tuple(self.atoms),
+            atoms=tuple(sorted(set(self.atoms))),
             origin=SourceMap(tuple(self._runs), tuple(self._newlines), 1, tuple(self._parts)),
             **more,
         )

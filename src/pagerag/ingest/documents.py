@@ -19,7 +19,7 @@ from pagerag._files import sha256_file
 from pagerag.errors import FormatError, InputError
 from pagerag.places import SourceMap
 
-_READING = 3
+_READING = 4
 """Raised when the same file would give other text or passages than before, so that it is read again."""
 
 # Control characters (line feed and tab excepted) and halves of surrogate pairs: replaced one for one, so
@@ -99,10 +99,11 @@ class Document:
     """A text with what locates it.
 
     ``pages`` holds the offset at which each page starts in ``text``, ``sections`` the headings, ``atoms``
-    the stretches that are better not cut (list items, table rows, a speaker's turn). ``titled`` says that
-    the title is the document's own, and not just the file's name. ``record`` is its id within a file of
-    records; ``whole`` keeps it one passage if it is short enough. ``origin`` leads back to the characters
-    of the file. ``at`` is how far into the file reading had come, in bytes.
+    the stretches that are better not cut, in order (list items, table rows, a speaker's turn, a term with
+    all that is said of it); one may hold others. ``titled`` says that the title is the document's own, and
+    not just the file's name. ``record`` is its id within a file of records; ``whole`` keeps it one passage
+    if it is short enough. ``origin`` leads back to the characters of the file. ``at`` is how far into the
+    file reading had come, in bytes.
     """
 
     text: str

@@ -143,7 +143,7 @@ class _Cut:
         self.text, self.limit = document.text, settings.passage_chars
         self.sections = document.sections
         self.heads = [section.start for section in document.sections]
-        self.atoms = document.atoms
+        self.atoms = _fitting(document.atoms, self.limit)
         self.sentences = list(_bounded(self.text, split_sentences(self.text), self.limit))
 
     def breaks(self, begin: int, place: int) -> bool:
@@ -152,12 +152,12 @@ class _Cut:
             return True
         start, end = self.sentences[begin][0], self.sentences[place - 1][1]
         following, last = self.sentences[place]
-        # The item or the row that the sentence stands in, if any.
+        # The item, the row or the entry that the sentence stands in, if any.
         first, behind = holding(self.atoms, following) or (-1, -1)
         if 0 <= first <= start and behind - start <= self.limit:
-            return False  # inside an item or a row that fits
-        if first == following and behind - first <= self.limit:
-            last = behind  # an item or a row that fits into a passage is not cut
+            return False  # inside of one
+        if first == following:
+            last = behind  # the passage takes it whole, or ends before it
         if last - start > self.limit:
             return True
         # A paragraph's end is a better place than the middle of the next one, once the passage is half full.
@@ -177,6 +177,15 @@ class _Cut:
             return False
         here, below = self.sections[place - 1], self.sections[place]
         return here.start == start and end - start <= len(here.title) and below.level > here.level
+
+
+def _fitting(atoms: Sequence[Span], limit: int) -> list[Span]:
+    """Return the stretches that fit into a passage, without those inside another that fits."""
+    found: list[Span] = []
+    for start, end in sorted(atoms, key=lambda atom: (atom[0], -atom[1])):
+        if end - start <= limit and (not found or start >= found[-1][1]):
+            found.append((start, end))
+    return found
 
 
 def _bounded(text: str, sentences: Sequence[Span], limit: int) -> Iterator[Span]:

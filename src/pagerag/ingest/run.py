@@ -55,8 +55,10 @@ def index_paths(
 ) -> IngestReport:
     """Read files and folders into ``store``: unchanged files are skipped, changed ones replaced.
 
-    With ``prune``, what the store holds of files below ``paths`` that are there no more is removed. A file
-    that cannot be read is reported and the others go on; a store that cannot be written ends the run.
+    With ``prune``, what the store holds of files below ``paths`` that are there no more is removed; a path
+    that is itself away with all that the store holds of it is an InputError then, before anything is
+    removed. A file that cannot be read is reported and the others go on; a store that cannot be written
+    ends the run.
     ``reader`` may be one of the same settings that was started before, so that it is ready now. ``hands`` do
     the work between reading and writing elsewhere.
     """
@@ -148,7 +150,14 @@ class _Run:
     # -- what is to be done
 
     def _vanished(self, found: Found, *, prune: bool) -> None:
-        gone = sorted(filter(found.lacks, self.sources.keys() | self.ledger.keys()))
+        known = self.sources.keys() | self.ledger.keys()
+        if prune and (away := found.away(known)) is not None:
+            raise InputError(
+                f"{away} is not there, and --prune would forget all that the store holds of it; nothing was "
+                "removed. Bring it back (is its disk mounted?); if it is gone for good, make an empty folder "
+                "in its place and run this again"
+            )
+        gone = sorted(filter(found.lacks, known))
         for name in found.missing:
             if not (prune and name in gone):
                 self._failed(name, FormatError("does not exist", file=name))

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagerag.errors import FormatError, InputError
 from pagerag.ingest.documents import IngestSettings, SourceFile
 from pagerag.ingest.formats import FORMATS, Format, format_of
+from pagerag.store.sqlite import FILE_NAME
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 
 
 @dataclass(slots=True)
 class Found:
-    """What a look at the given paths found, in order of name."""
+    """What a look at the given paths found, in order of name.
+
+    ``missing`` names what is not there, ``lost`` the given paths among them whose folder is not there either.
+    """
 
     files: dict[str, tuple[SourceFile, Format]] = field(default_factory=dict)
     unsupported: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     problems: list[FormatError] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     roots: list[str] = field(default_factory=list)
 
     def covers(self, name: str) -> bool:
@@ -35,6 +43,16 @@ class Found:
         """
         unseen = [str(problem.file) for problem in self.problems]
         return self.covers(name) and name not in self.files and not _below(name, unseen)
+
+    def away(self, stored: Collection[str]) -> str | None:
+        """Return a given path that is away with its files: a folder, or a file together with its folder.
+
+        A file alone whose folder is there was deleted; a disk that is not mounted takes more with it.
+        """
+        for name in filter(set(self.missing).__contains__, self.roots):
+            if any(one.startswith(f"{name}/") or (one == name and name in self.lost) for one in stored):
+                return name
+        return None
 
 
 def _below(name: str, folders: Iterable[str]) -> bool:
@@ -56,6 +74,16 @@ def stored_name(path: Path, settings: IngestSettings) -> str:
         raise InputError(f"{whole} is not inside {settings.base}, which --relative-to names") from outside
 
 
+def local_paths(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the paths; an address of the web is none, whatever a path would make of it."""
+    for given in map(str, paths := list(paths)):
+        if _ADDRESS.match(given) and not Path(given).exists():
+            raise InputError(
+                f"{given} is an address, and only files and folders can be indexed; download it first"
+            )
+    return [Path(given).expanduser() for given in paths]
+
+
 def scan(
     paths: Iterable[str | os.PathLike[str]], settings: IngestSettings, *, leave_out: Path | None = None
 ) -> Found:
@@ -66,8 +94,7 @@ def scan(
     """
     found = Found()
     store = None if leave_out is None else _absolute(leave_out)
-    for given in paths:
-        path = Path(given).expanduser()
+    for path in local_paths(paths):
         name = stored_name(path, settings)
         found.roots.append(name)
         if path.is_dir():
@@ -78,6 +105,8 @@ def scan(
                     _add(found, inner, settings, named=False)
         else:
             _add(found, path, settings, named=True)
+            if name in found.missing and not path.parent.is_dir():
+                found.lost.append(name)
     found.files = dict(sorted(found.files.items()))
     found.unsupported.sort()
     return found
@@ -106,7 +135,8 @@ def _walk(folder: Path, store: Path | None, found: Found, settings: IngestSettin
                 continue
             seen.add(real)
         folders[:] = sorted(n for n in folders if not n.startswith(".") and _absolute(here / n) != store)
-        yield from (here / name for name in sorted(names) if not name.startswith("."))
+        own = FILE_NAME if _absolute(here) == store else "."  # documents may lie beside the store's own files
+        yield from (here / name for name in sorted(names) if not name.startswith((".", own)))
 
 
 def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> None:
@@ -116,6 +146,10 @@ def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> 
         found.problems.append(FormatError("its name is not valid UTF-8: rename it", file=shown))
         return
     file = SourceFile(path, name)
+    known = format_of(file)
+    if known is None and not named:
+        found.unsupported.append(name)
+        return  # before it is looked at: a link to nothing is no error where it would not be read
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -124,11 +158,10 @@ def _add(found: Found, path: Path, settings: IngestSettings, *, named: bool) -> 
     except OSError as problem:
         found.problems.append(file.bad(f"cannot be read ({problem.strerror})"))
         return
-    known = format_of(file)
     regular = stat.S_ISREG(mode)  # reading a pipe or a device could wait for ever
     if named and not regular:
         found.problems.append(file.bad("is not a regular file"))
-    elif regular and (known is not None or named):
+    elif regular:
         found.files[name] = (file, known or FORMATS[0])
     else:
         found.unsupported.append(name)

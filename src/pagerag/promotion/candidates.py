@@ -352,7 +352,8 @@ def check_budget(k: object, mode: object, max_tokens: object) -> None:
             f"k is {shown(k)}; the context holds at least one unit, so k must be a whole number ≥ 1"
         )
     if not isinstance(mode, str) or mode not in MODES:
-        raise InputError(f"mode is {shown(mode)}; it must be one of: {', '.join(MODES)}")
+        auto = " (auto belongs to files and stores, which know what a unit is)" if mode == "auto" else ""
+        raise InputError(f"mode is {shown(mode)}; it must be one of: {', '.join(MODES)}{auto}")
     if max_tokens is not None and (
         isinstance(max_tokens, bool)
         or not isinstance(max_tokens, int | np.integer)

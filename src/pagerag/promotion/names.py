@@ -77,7 +77,8 @@ class Names:
             for key, surface in zip(mentions, surfaces, strict=True)
             if len(key) <= 6 and surface.isupper()
         ]
-        return Gazetteer([title.key for title in self._titles], mentions, capitals)
+        numbered = {title.key for title in self._titles if title.numbered}
+        return Gazetteer([title.key for title in self._titles], mentions, capitals, numbered=numbered)
 
     def _resolve_short(self) -> dict[str, str]:
         """Return the names that the sentences' mentions stand for, where those are short for another."""
@@ -158,11 +159,11 @@ class Names:
 
     @cached_property
     def _display(self) -> dict[str, str]:
-        """How each entity is first spelled."""
+        """How each entity is first spelled, in one line: a backend's may be of several."""
         spelled = [(title.key, title.name) for title in self._titles]
         mentions = [self._stands_for.get(key, key) for key in self._mentions]
         spelled += [*zip(mentions, self._surfaces, strict=True), *self._besides]
-        return dict(reversed(spelled))
+        return {key: " ".join(name.split()) for key, name in reversed(spelled)}
 
     def stated(self) -> tuple[tuple[int, int, Relation, tuple[int, ...]], ...]:
         """Return the given relations whose two ends the pool names, with the nodes that state each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypedDict, Unpack
 
@@ -422,7 +422,10 @@ def _promote_batch(
     return [promoter.promote(question, candidates, k, mode, **options) for question, candidates in batch]
 
 
-_DEFAULT: Promoter | None = None
+@cache
+def _shared(support: SupportChoice | None) -> Promoter:
+    """Return the promoter of all who name this support encoder; it holds no state of any question."""
+    return Promoter(support=support)
 
 
 def promote(
@@ -430,10 +433,13 @@ def promote(
     candidates: Iterable[CandidateLike] | Pool,
     k: int | None = None,
     mode: Mode = "sentence",
+    *,
+    support: SupportEncoder | SupportChoice | None = None,
     **options: Unpack[PromoteOptions],
 ) -> Promotion:
-    """Promote with the default ``Promoter``; see ``Promoter.promote`` for the options."""
-    global _DEFAULT  # noqa: PLW0603  (made once; it holds no state of any question)
-    if _DEFAULT is None:
-        _DEFAULT = Promoter()
-    return _DEFAULT.promote(question, candidates, k, mode, **options)
+    """Promote with a shared ``Promoter``; see ``Promoter.promote`` for the options.
+
+    ``support`` is the Promoter's: none unless told, and one that is named is loaded once.
+    """
+    promoter = _shared(support) if support is None or isinstance(support, str) else Promoter(support=support)
+    return promoter.promote(question, candidates, k, mode, **options)

@@ -12,7 +12,7 @@ from pagerag._remember import remember
 from pagerag.promotion import score
 from pagerag.text.analysis import Analysis, codes_of
 from pagerag.text.codes import word_codes
-from pagerag.text.gazetteer import title_entities, title_parts
+from pagerag.text.gazetteer import is_numbered, title_entities, title_parts
 from pagerag.text.tokens import tokenize
 from pagerag.units import Candidate
 
@@ -46,11 +46,12 @@ Bools = NDArray[np.bool_]
 class Title:
     """A document's title, read. The key is empty where there is no title, or nothing to tell it by."""
 
-    __slots__ = ("head", "key", "name", "parts", "size", "words")
+    __slots__ = ("head", "key", "name", "numbered", "parts", "size", "words")
 
     def __init__(self, title: str) -> None:
         self.name = title[:_LONGEST_TITLE]
         self.key = title_entities(self.name)[0]
+        self.numbered = is_numbered(self.name)
         tokens = tokenize(self.name)
         self.words = word_codes(tokens)
         self.size = len(set(tokens))

@@ -8,7 +8,7 @@ from pagerag.protocols import Reader, load, names
 from pagerag.read.base import AtOnceReader
 from pagerag.settings import Settings
 
-__all__ = ["AtOnceReader", "best_local", "reader", "readers"]
+__all__ = ["AtOnceReader", "best_local", "check_reader", "reader", "readers"]
 
 _OURS = frozenset(["auto", "chat", "evidence", "extractive", "extractive-small", "gguf", "smollm2"])
 
@@ -22,12 +22,17 @@ def reader(name: str = "auto", settings: Settings | None = None) -> Reader:
     best local one that is installed. Other names are looked up among installed entry points, which are
     called without arguments. To set more than settings can, make the reader by its own class.
     """
+    check_reader(name)
     if name in _OURS:
         return _made(name, settings or Settings())
-    if name in names("reader"):
-        made: Reader = load("reader", name)()
-        return made
-    raise InputError(f"there is no reader named {name!r}; there are: {', '.join(readers())}")
+    made: Reader = load("reader", name)()
+    return made
+
+
+def check_reader(name: str) -> None:
+    """Refuse a name that no reader has; nothing is made."""
+    if name not in _OURS and name not in names("reader"):
+        raise InputError(f"there is no reader named {name!r}; there are: {', '.join(readers())}")
 
 
 def readers() -> list[str]:

@@ -89,39 +89,43 @@ def _question(asked: ChatRequest) -> str:
 
 
 def _written(result: Result, held: Held, request: Request) -> tuple[str, list[dict[str, Any]]]:
-    """Return the answer with its sources below it, and an annotation for each mark ``[n]`` in it."""
-    first = {citation.number: citation for citation in reversed(result.nearest or result.citations)}
-    cited = dict(sorted(first.items()))
-    places = {number: result.place(citation) for number, citation in cited.items()}
+    """Return the answer with its sources below it, and an annotation for each mark ``[n]`` in it.
+
+    Where there is no answer the sources are the nearest passages, with their sentences to be read.
+    """
+    told = result.sentences
+    cited = {citation.number: citation for citation, _ in reversed(told)}
+    places = {number: result.place(citation) for number, citation in sorted(cited.items())}
     titles = {number: result.units[number - 1].title for number in cited}
+    silent = not result.text
     text = result.statement
-    lines = []
-    for number, place in places.items():
-        short = str(replace(place, path=PurePath(place.path).name)) if place.path else ""
-        said = " — ".join(part for part in (titles[number], short) if part)
-        lines.append(f"[{number}] {said or cited[number].candidate_id}")
-    if lines:
-        head = "Sources" if result.text else "Nearest passages"
-        text += f"\n\n{head}:\n" + "\n".join(lines)
+    marks = {number: text.find(f"[{number}]") for number in cited}
     link = f"{str(request.base_url).rstrip('/')}/?store={quote(held.name)}&q={quote(result.question)}"
     annotations: list[dict[str, Any]] = []
-    for number, citation in cited.items():
+    for place, (number, found) in enumerate(places.items()):
+        short = str(replace(found, path=PurePath(found.path).name)) if found.path else ""
+        said = " — ".join(part for part in (titles[number], short) if part)
+        text += "\n" if place else f"\n\n{'Nearest passages' if silent else 'Sources'}:\n"
         mark = f"[{number}]"
-        start = text.find(mark)
-        if start >= 0:
-            annotations.append(
-                {
-                    "type": "url_citation",
-                    "url_citation": {
-                        "start_index": start, "end_index": start + len(mark), "url": f"{link}#unit-{number}",
-                        "title": titles[number] or citation.candidate_id,
-                    },
-                    "pagerag": {
-                        "number": number, "id": citation.candidate_id, "quote": citation.quote,
-                        **places[number].to_dict(),
-                    },
-                }
-            )  # fmt: skip
+        start = marks[number] if marks[number] >= 0 else len(text)
+        text += f"{mark} {said or cited[number].candidate_id}"
+        if silent:  # a quotation, which a blank line ends where Markdown is shown
+            words = (f"\n> {' '.join(one.split())}" for citation, one in told if citation.number == number)
+            text += f"{''.join(words)}\n"
+        annotations.append(
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "start_index": start, "end_index": start + len(mark), "url": f"{link}#unit-{number}",
+                    "title": titles[number] or cited[number].candidate_id,
+                },
+                "pagerag": {
+                    "number": number, "id": cited[number].candidate_id, "quote": cited[number].quote,
+                    **found.to_dict(),
+                },
+            }
+        )  # fmt: skip
+    text = text.rstrip("\n")
     annotations.sort(key=lambda item: item["url_citation"]["start_index"])
     return text, annotations
 

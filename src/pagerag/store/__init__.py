@@ -71,6 +71,8 @@ def _scheme(location: str | Path) -> str:
 
 def local_folder(location: str) -> Path | None:
     """Return the folder of a local store; None when the location is another kind of address."""
+    if not location.strip():  # a path of nothing is the current folder, which nobody named
+        raise InputError("the store's location is empty; name a folder or an address")
     if "://" not in location:
         return Path(location)
     scheme, _, rest = location.partition("://")

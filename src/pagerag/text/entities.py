@@ -25,6 +25,7 @@ def _upper_case() -> str:
 
 
 _U = _upper_case()
+_GAP = r"[^\S\n]"  # not a line's end, behind which another item or sentence may begin with a capital
 _JOINERS = "|".join(NAME_JOINERS.split())
 # No look-behind: it would be tried at every character. A capital inside a word ("iPhone") is rare and
 # harmless. Eight digits at most: a run of them without a capital behind it would be read from each digit.
@@ -32,7 +33,7 @@ _ASCII_NAME = re.compile(
     r"[0-9]{0,8}[A-Z][\w'.&-]*(?:(?: (?:" + _JOINERS + r")){0,2} (?:[A-Z][\w'.&-]*|\d[\d,]*\b))*"
 ).findall
 _ANY_NAME = re.compile(
-    rf"[0-9]{{0,8}}[{_U}][\w'’.&-]*(?:(?:\s(?:{_JOINERS})){{0,2}}\s(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
+    rf"[0-9]{{0,8}}[{_U}][\w'’.&-]*(?:(?:{_GAP}(?:{_JOINERS})){{0,2}}{_GAP}(?:[{_U}][\w'’.&-]*|\d[\d,]*\b))*"
 ).findall
 # Opens with what it looks for: a look-behind would be tried at every character of the sentence.
 _NUMBER = re.compile(r"\d[\d,.]*\d").finditer

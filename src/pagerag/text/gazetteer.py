@@ -6,13 +6,16 @@ pool, and, in text without capitals, rare words that several units share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 
 from pagerag._remember import remember
 from pagerag.text.entities import name_key
 from pagerag.text.keys import without_bracket
 
 _LONGEST_NAME = 8
+_NUMBERED = re.compile(r"\s{0,8}\d{1,4}(?:(?:\.\d{1,4}){0,5}[.)]|(?:\.\d{1,4}){1,5})\s{1,8}[^\W\d]").match
+
 _AMBIGUOUS = ""
 
 
@@ -36,8 +39,18 @@ class Gazetteer:
 
     __slots__ = ("_acronyms", "_aliases", "_surnames", "short", "titles")
 
-    def __init__(self, titles: Iterable[str], mentions: Iterable[str], acronyms: Iterable[str] = ()) -> None:
-        """Take the keys of all names found, and those of them that are written in capitals."""
+    def __init__(
+        self,
+        titles: Iterable[str],
+        mentions: Iterable[str],
+        acronyms: Iterable[str] = (),
+        *,
+        numbered: Collection[str] = (),
+    ) -> None:
+        """Take the keys of all names found, and those of them that are written in capitals.
+
+        ``numbered`` are the titles that a list or a chapter numbers: the number alone is no name of theirs.
+        """
         self.titles = dict.fromkeys(titles)
         self._aliases: dict[str, str] = {}
         self._acronyms: dict[str, str] = {}
@@ -47,7 +60,8 @@ class Gazetteer:
         for title in self.titles:
             _, aliases, initials = title_parts(title)
             for alias in known.intersection(aliases):
-                _claim(self._aliases, alias, title)
+                if title not in numbered or any(map(str.isalpha, alias)):
+                    _claim(self._aliases, alias, title)
             if initials in short:
                 _claim(self._acronyms, initials, title)
         longer = [key for key in known.difference(self.titles) if " " in key]
@@ -76,6 +90,17 @@ class Gazetteer:
             if whole is None and (name := self._surnames.get(key)):
                 return self._aliases.get(name) or name
         return key
+
+
+def is_numbered(title: str) -> bool:
+    """Return whether a title begins with its number in a list or of a chapter.
+
+    Not one that is a number ("1984", "2012 (film)") or tells a year or an amount ("12 Angry Men").
+
+    >>> [is_numbered(title) for title in ("10. Upgrading checklist", "5.2 Appointment", "12 Angry Men")]
+    [True, True, False]
+    """
+    return _NUMBERED(title) is not None
 
 
 @remember(4 << 20)

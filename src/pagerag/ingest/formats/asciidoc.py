@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from pagerag.ingest.builder import TextBuilder, added
+from pagerag.ingest.builder import TextBuilder, term_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.stretch import Cut, FileSpan, LineReader, Marks, lines_of
@@ -46,6 +46,7 @@ class _Reader(LineReader):
         self.lines = lines_of(source)
         self.paragraph: list[FileSpan] = []
         self.atom = False
+        self.entry = -1  # where the item or the definition begins that the next blocks may belong to
         self.options = ""
         self.code = False
         self.attributes: dict[str, str] = {}
@@ -54,14 +55,22 @@ class _Reader(LineReader):
         """Return which characters of a paragraph a reader does not see."""
         return _Marks(text, self.attributes).read()
 
-    def _done(self, *, atom: bool = False) -> None:
-        """End the paragraph."""
+    def _done(self, *, atom: bool = False, joined: bool = False) -> None:
+        """End the paragraph; with ``joined`` what follows belongs to its item."""
         if self.code:
             self.literal(self.paragraph)
         elif self.paragraph:
             self.builder.block([*self.before, *self.pieces(self.paragraph)], atom=self.atom)
             self.before = []
+        if self.paragraph:
+            self._belongs(joined=joined)
         self.paragraph, self.atom, self.code = [], atom, False
+
+    def _belongs(self, *, joined: bool = False) -> None:
+        """Take the last block into the entry that is open, if one is."""
+        if self.entry >= 0:
+            self.builder.together(self.entry)
+            self.entry = self.entry if joined else -1
 
     def read(self) -> None:
         at = 0
@@ -76,8 +85,10 @@ class _Reader(LineReader):
         words = self.words(span).rstrip()
         if not words.strip() or _MACRO.match(words) or _RULE.match(words) or _WRAPPING.match(words):
             self._done()
+            if not self.before:
+                self.entry = -1
         elif words == "+":
-            self._done(atom=self.atom)  # what follows belongs to the item
+            self._done(atom=self.atom, joined=True)
         elif _VERBATIM.match(words):
             self._done()
             return self._verbatim(at, words)
@@ -114,11 +125,13 @@ class _Reader(LineReader):
             pass
         elif found := _ITEM.match(words):
             self._done(atom=True)
+            self.entry = self.builder.next
             span = span.behind(found.end())
         elif (found := _TERM.match(words)) and not words.startswith(("http", "link:", "xref:")):
             self._done(atom=True)
+            self.entry = self.builder.next
             term = FileSpan(span.start + found.start(1), span.start + found.end(1))
-            self.before = [*self.pieces([term]), added(": ")]
+            self.before = term_of(self.pieces([term]))
             if found.end() == len(words):
                 return
             span = span.behind(found.end())
@@ -133,6 +146,7 @@ class _Reader(LineReader):
         end = self._closing(at, mark[:3] if mark.startswith("```") else mark)
         if mark[0] not in "/+":
             self.literal(self.lines[at + 1 : end])
+            self._belongs(joined=True)
         return end + 1
 
     def _closing(self, at: int, mark: str) -> int:
@@ -158,6 +172,7 @@ class _Reader(LineReader):
         head = "header" in self.options or (sum(begun[:blank]) == width and blank < len(body))
         rows = (cells[start : start + width] for start in range(0, len(cells), width))
         self.builder.rows((list(map(self.cell, row)) for row in rows), int(head))
+        self._belongs(joined=True)
         self.options = ""
         return end + 1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from pagerag.ingest.builder import Block, Piece, TextBuilder, added, number_of, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, bind, number_of, term_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import decode, read_marked_up
 from pagerag.ingest.formats.markup import BLOCKS, HEADINGS, VOID, Tag, attributes, hidden, pieces_of, tokens
@@ -166,7 +166,7 @@ class _Page:
         if all(piece.text.isspace() for piece in pieces):
             return
         if self.term and self.names["dd"]:
-            pieces = [*self.term, added(": "), *pieces]
+            pieces = [*term_of(self.term), *pieces]
             self.term = []
         atom = bool(self.names["li"] or self.names["dd"])
         self.blocks.append(Block(pieces, heading, atom, bool(self.names["pre"])))
@@ -249,6 +249,8 @@ class _Page:
         if name == "dl" and self.term:
             self.line, self.term = self.term, []
             self._flush()
+        elif name in ("dd", "li") and not self.unseen:
+            bind(self.blocks[element.blocks :])
         if name == "table" and self.tables:
             table = self.tables.pop()
             if not table.layout and table.headers and table.rows == 1:

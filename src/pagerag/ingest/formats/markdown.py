@@ -16,7 +16,7 @@ from itertools import dropwhile
 from typing import Any
 
 from pagerag._extras import need
-from pagerag.ingest.builder import Block, Piece, TextBuilder, added, words_of
+from pagerag.ingest.builder import Block, Piece, TextBuilder, added, bind, term_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile, holding
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.html import page_blocks
@@ -85,11 +85,13 @@ class _Reader:
         """Add the blocks of these lines."""
         tokens = self.parser.parse("\n".join([self.text[start:end] for start, end in spans]))
         table: _Table | None = None
-        items = 0
+        items: list[int] = []  # the first block of each item that is open
         for place, token in enumerate(tokens):
             kind = token.type
-            if kind in ("list_item_open", "list_item_close"):
-                items += token.nesting
+            if kind == "list_item_open":
+                items.append(len(self.blocks))
+            elif kind == "list_item_close":
+                bind(self.blocks[items.pop() :])
             elif kind == "table_open":
                 table = _Table()
             elif kind == "table_close" and table is not None:
@@ -106,9 +108,9 @@ class _Reader:
             elif kind == "inline" and token.map:
                 opener = tokens[place - 1]
                 level = int(opener.tag[1]) if opener.type == "heading_open" else 0
-                self._inline(_suffixes(self.text, token.content, spans, *token.map), level, atom=items > 0)
+                self._inline(_suffixes(self.text, token.content, spans, *token.map), level, atom=bool(items))
             elif kind in ("fence", "code_block") and token.map:
-                self._code(token, spans, depth, atom=items > 0)
+                self._code(token, spans, depth, atom=bool(items))
 
     def _inline(self, spans: list[FileSpan], level: int, *, atom: bool) -> None:
         if not level and any(_DEFINITION.match(self.text, *span) for span in spans[1:]):
@@ -170,7 +172,7 @@ class _Reader:
         def done() -> None:
             if body:
                 named = [piece for piece in self._seen(term) if piece.text.strip(DROP + BREAK)]
-                self._text(list(body), atom=True, before=[*named, added(": ")] if named else ())
+                self._text(list(body), atom=True, before=term_of(named))
                 body.clear()
 
         for span in spans:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, words_of
+from pagerag.ingest.builder import Piece, TextBuilder, added, number_of, term_of, words_of
 from pagerag.ingest.documents import Document, IngestSettings, SourceFile
 from pagerag.ingest.formats.encoding import read_marked_up
 from pagerag.ingest.formats.restructured_inline import RestructuredMarks
@@ -163,10 +163,13 @@ class _Reader(LineReader):
     def _nested(self, lines: Sequence[FileSpan], depth: int, *, item: bool = False) -> None:
         """Add what stands inside a block; what is nested too deeply is taken as it is."""
         self.items += item
+        start = self.builder.next
         if depth < _DEEPEST:
             self.read(lines, depth + 1)
         else:
             self._literal(lines)
+        if item:
+            self.builder.together(start)
         self.items -= item
 
     def _one(self, lines: Sequence[FileSpan], at: int, words: str, depth: int) -> int:
@@ -235,7 +238,7 @@ class _Reader(LineReader):
 
     def _named(self, name: Sequence[FileSpan], body: Sequence[FileSpan], depth: int) -> None:
         """Add blocks of which the first stands behind a name: a definition, a field."""
-        self.before = [*self.before, *self.pieces(name), added(": ")]
+        self.before = [*self.before, *term_of(self.pieces(name))]
         self._nested(body, depth, item=True)
         self.builder.block(self.before[:-1], atom=True)
         self.before = []

@@ -25,8 +25,14 @@ _TURN = re.compile(
 )
 
 
+# The number of a chapter or a section, before its heading: 5. or 5.2 or A.1.
+_SECTION = re.compile(r"[ \t]{0,20}(\d{1,3}|[A-Z])((?:\.\d{1,3}){0,5})\.?[ \t]{1,10}(?=[^\W\d_])")
+_LONGEST_HEADING = 100
+_OFF_CENTRE = 5  # columns
+
+
 def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
-    """Read a plain text: paragraphs, list items, a speaker's turns and underlined headings.
+    """Read a plain text: paragraphs, list items, a speaker's turns, underlined and numbered headings.
 
     A text that is written in reStructuredText is read as such, whatever its name.
     """
@@ -34,7 +40,7 @@ def read_text(file: SourceFile, settings: IngestSettings) -> Iterator[Document]:
 
 
 def _add_text(source: str, builder: TextBuilder) -> str | None:
-    """Add the blocks of a plain text; returns its title when its first line is underlined."""
+    """Add the blocks of a plain text; returns its title when its first line is underlined or centred."""
     if looks_restructured(source):
         return add_restructured(source, builder)
     title = None
@@ -50,15 +56,21 @@ def _add_text(source: str, builder: TextBuilder) -> str | None:
             builder.block(pieces, atom=item, heading=heading, lines=True)
             paragraph.clear()
 
-    for start, end in lines:
+    apart = True  # a blank line is above the paragraph
+    for at, (start, end) in enumerate(lines):
         if not source[start:end].strip():
-            done()
+            level = 0 if turns or not apart or len(paragraph) != 1 else _numbered(source, lines, at)
+            if builder.empty and len(paragraph) == 1 and not level and _centred(source, lines, at):
+                level, title = 1, source[slice(*paragraph[0])].strip()
+            done(heading=level)
+            apart = True
         elif len(paragraph) == 1 and (level := _underline(source, paragraph[0], (start, end))):
             heading = source[slice(*paragraph[0])].strip()
             title = title or (heading if builder.empty else None)
             done(heading=level)
         else:
             if _ITEM.match(source, start, end) or (turns and _TURN.match(source, start, end)):
+                apart = apart and not paragraph
                 done()
             paragraph.append(FileSpan(start, end))
     done()
@@ -76,6 +88,37 @@ def _underline(source: str, above: tuple[int, int], line: tuple[int, int]) -> in
     words = source[slice(*above)].strip()
     fits = len(words) <= 120 and abs(len(mark) - len(words)) <= 2 and len(mark) >= 3
     return {"=": 1, "-": 2, "~": 3}.get(mark[0], 0) if fits and len(set(mark)) == 1 else 0
+
+
+def _numbered(source: str, lines: Sequence[FileSpan], blank: int) -> int:
+    """Return the level of the numbered heading above a blank line, one below the title's; 0 for none.
+
+    One number alone may be an item's, too: it is not where another such line follows, and a letter is one
+    only where its sections follow.
+    """
+    words = source[slice(*lines[blank - 1])].rstrip()
+    found = _SECTION.match(words)
+    if found is None or len(words) > _LONGEST_HEADING or words[-1] in ".,;:" or words[found.end()].islower():
+        return 0
+    if not found[2]:
+        below = next((source[a:b] for a, b in lines[blank + 1 :] if source[a:b].strip()), "")
+        after = _SECTION.match(below)
+        if not (after and after[2]) and (after or _ITEM.match(below) or not found[1].isdigit() or not below):
+            return 0
+    return 2 + found[2].count(".")
+
+
+def _centred(source: str, lines: Sequence[FileSpan], blank: int) -> bool:
+    """Return whether the line above a blank one stands in the middle of the page, as a title does."""
+    line = source[slice(*lines[blank - 1])].rstrip().expandtabs()
+    width = max(b - a for a, b in lines[:200])
+    indent = len(line) - len(line.lstrip())
+    middle = (indent + len(line)) / 2
+    return (
+        8 <= indent < len(line) <= _LONGEST_HEADING
+        and line[-1] not in ".,;:"
+        and abs(middle - min(width, _LONGEST_HEADING) / 2) <= _OFF_CENTRE
+    )
 
 
 def _speakers(source: str, lines: Sequence[tuple[int, int]]) -> bool:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pagerag.cli.console import OK, PARTIAL, note, paint, print_json
+from pagerag.cli.console import OK, PARTIAL, UsageError, note, paint, print_json
 from pagerag.cli.options import add_engine, hands_of
-from pagerag.errors import InputError, MissingExtraError
+from pagerag.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from pagerag_lab.runs.engine import Task
@@ -228,7 +228,7 @@ def _refuse(args: argparse.Namespace, dataset: str, options: tuple[str, ...]) ->
     """Refuse options that mean nothing for a dataset, instead of passing over them."""
     for name in options:
         if getattr(args, name):
-            raise InputError(f"--{name} says nothing for --dataset {dataset}; leave it out")
+            raise UsageError(f"--{name} says nothing for --dataset {dataset}; leave it out")
 
 
 class Meter:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pagerag import __version__
-from pagerag.errors import FormatError, InputError
+from pagerag.cli.console import UsageError
+from pagerag.errors import FormatError
 from pagerag.promotion.joining import Joins
 from pagerag.promotion.learned import LearnedModel
 from pagerag.promotion.promoter import Promoter
@@ -71,16 +72,16 @@ def tune(
     verdict's ``slope`` is measured on kinds of sets left out, unless it is given.
     """
     if steps < 0:
-        raise InputError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
+        raise UsageError(f"--steps is {steps}; it must be 0 (the starting weights as they are) or more")
     if what != "weights" and pools is None:
-        raise InputError(
+        raise UsageError(
             "the learned scorer is fitted on pools: make them with python -m pagerag_lab.tune.train_pools, "
             "and name their folder with --pools"
         )
     if slope is not None and not 0 < slope <= 1:
-        raise InputError(f"--slope is {slope}; it must be above 0, and 1 (no change) at most")
+        raise UsageError(f"--slope is {slope}; it must be above 0, and 1 (no change) at most")
     if signals_of != "support" and support_signals is None:
-        raise InputError(f"--signals-of {signals_of} needs the file of signals: --support-signals FILE")
+        raise UsageError(f"--signals-of {signals_of} needs the file of signals: --support-signals FILE")
     out.mkdir(parents=True, exist_ok=True)
     model = encoder(encoder_name, cache=True)
     about = {
