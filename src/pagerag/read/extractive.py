@@ -133,7 +133,8 @@ class ExtractiveReader(AtOnceReader):
         networks = " ".join(model.digest[:12] for model in self._models)
         least = self.least_confidence
         return (
-            f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} dates amounts polar"
+            f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} "
+            "dates amounts polar sides parts"
         )
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
