@@ -158,6 +158,22 @@ def test_what_a_negation_does_not_deny_is_not_denied_outright():
     assert said("Does Kiln support async views?", unit("Kiln does not fully support async views.")) == "no"
 
 
+def test_a_negation_may_stand_before_what_it_denies():
+    assert said("Does Kiln hold funds?", unit("Kiln is not in a position to directly hold funds.")) == "no"
+
+
+def test_a_sentence_that_may_mean_either_leaves_it_undecided():
+    plain = unit("Relational tables need schemas and Kiln has tables.")
+    assert said("Does Kiln need tables?", plain) == "yes"
+    assert said("Does Kiln need tables?", plain, unit("Not every page of Kiln needs tables.")) is None
+
+
+def test_the_same_denial_under_another_heading_is_no_opposition():
+    asked, denial = "Is the Kiln server meant for production?", "Do not use the Kiln server in production."
+    units = [unit(denial, "Notes"), unit(f"Hello there. {denial}", "Kiln", "Kiln server")]
+    assert borne_out(polar("no", units=2), asked, units).ceiling == 1.0
+
+
 @pytest.mark.parametrize(
     ("question", "texts", "given"),
     [

@@ -135,8 +135,10 @@ class ExtractiveReader(AtOnceReader):
         """Everything that decides an answer besides the question and the context."""
         networks = " ".join(model.digest[:12] for model in self._models)
         least = self.least_confidence
-        rules = "dates amounts polar quotes"
-        return f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} {rules}"
+        return (
+            f"{self.name} {networks} {self.none_threshold} {least} {self.longest} {HOPE} "
+            "dates amounts polar sides parts quotes"
+        )
 
     def read(self, question: str, context: Sequence[Candidate], *, state: State = "enough") -> Answer:
         """Return the best answer that ``context`` holds, or an abstention."""

@@ -122,8 +122,10 @@ def said_outright(question: str, context: Sequence[Candidate]) -> Reason | None:
         return None
     units = [read_unit(place, unit) for place, unit in enumerate(context)]
     answered = [reason for unit in units for reason in _answered(asked, unit, context[unit.place])]
-    found = answered or [reason for _, reason in sorted(_stated(asked, units), key=lambda pair: pair[0])]
-    return found[0] if len({reason.said for reason in found}) == 1 else None
+    if answered:
+        return answered[0] if len({reason.said for reason in answered}) == 1 else None
+    found = sorted(_stated(asked, units), key=lambda pair: pair[0])
+    return found[0][1] if found and len({reason and reason.said for _, reason in found}) == 1 else None
 
 
 def _asked(question: str) -> frozenset[str] | None:
@@ -149,8 +151,13 @@ def _answered(asked: frozenset[str], unit: StatingUnit, given: Candidate) -> Ite
             before, start = sentence, sentence.start
 
 
-def _stated(asked: frozenset[str], units: Sequence[StatingUnit]) -> Iterator[tuple[tuple[int, int], Reason]]:
-    """Yield each sentence that says what is asked or denies it, with its rank: what holds most is first."""
+def _stated(
+    asked: frozenset[str], units: Sequence[StatingUnit]
+) -> Iterator[tuple[tuple[int, int], Reason | None]]:
+    """Yield each sentence that says what is asked or denies it, with its rank: what holds most is first.
+
+    None is for one that holds it all and denies something beside it: it may mean either.
+    """
     hedges, lacks = (frozenset(w for w in words if stem(w) not in asked) for words in (_HEDGES, LACKS))
     for unit in units:
         for sentence in unit.sentences:
@@ -158,16 +165,20 @@ def _stated(asked: frozenset[str], units: Sequence[StatingUnit]) -> Iterator[tup
                 continue
             held = asked & sentence.terms
             open_ = asked - held - unit.head
+            rank = -len(held - unit.head), len(sentence.words)
             said: Literal["yes", "no"] | None = None
             if 2 * len(held) >= len(asked) and not open_:
+                half = (len(held) + 1) // 2
                 if sentence.touches(held, DENIES):
-                    said = "no" if sentence.denies(asked, held, least=(len(held) + 1) // 2) else None
+                    if sentence.denies(asked, held, least=half):
+                        said = "no"
+                    elif sentence.touches(held, DENIES, least=half):
+                        yield rank, None
                 elif sentence.joined(asked) and not unit.weakened and hedges.isdisjoint(sentence.words):
                     said = None if sentence.touches(held, lacks) else "yes"
             elif len(held) > 1 and all(map(str.isdigit, open_)) and sentence.other_value(asked, unit.head):
                 said = "no"
             if said is not None:
-                rank = -len(held - unit.head), len(sentence.words)
                 yield rank, Reason(said, unit.place, sentence.start, sentence.end)
 
 
@@ -184,7 +195,7 @@ def borne_out(found: Composed, question: str, context: Sequence[Candidate]) -> C
         )
         return replace(found, citations=cited, ceiling=UNREASONED if wrong else 1.0)
     places = [citation.number - 1 for citation in found.citations]
-    reason, opposed = _weighed("yes" if found.kind == "yes" else "no", question, context, places)
+    reason, opposed = weighed("yes" if found.kind == "yes" else "no", question, context, places)
     resting = [_supporting(question, context, place) for place in places]
     if reason is not None:
         resting = [reason.cited(context), *(one for one in resting if one.number != reason.unit + 1)]
@@ -197,15 +208,15 @@ def borne_out(found: Composed, question: str, context: Sequence[Candidate]) -> C
     return replace(found, citations=tuple(resting), ceiling=1.0 if given else UNREASONED)
 
 
-def _weighed(
+def weighed(
     said: Literal["yes", "no"], question: str, context: Sequence[Candidate], places: Sequence[int]
 ) -> tuple[Reason | None, int]:
     """Return the sentence of the units at ``places`` that bears out a yes or no; how much opposes it.
 
     A sentence bears out what it shares two of the question's words with at least: for a yes three of four,
     with its headings, and it takes nothing back; for a no half of those that its headings have not, and it
-    denies them, lacks them, or has another value. What has as many words and says the opposite opposes it;
-    the number of these words is told.
+    denies them, lacks them, or has another value. What has as many words and says the opposite opposes it
+    (a yes without the help of headings); the number of these words is told.
     """
     asked = _asked(question) or frozenset[str]()
     best: tuple[tuple[int, int], Reason] | None = None
@@ -218,20 +229,19 @@ def _weighed(
                 continue
             covered, own = len(held | (unit.head & asked)), asked - unit.head or asked
             told = held & own
-            most, half = (
-                4 * covered >= 3 * len(asked),
-                2 * len(told) >= len(own) and len(told) >= min(2, len(own)),
-            )
+            half = 2 * len(told) >= len(own) and len(told) >= min(2, len(own))
+            gone = sentence.denies(asked, held) or sentence.lacks(held, own - held)
             no = half and (
                 sentence.denies(asked, told)
                 or sentence.lacks(told, own - held)
                 or sentence.other_value(asked, unit.head)
             )
-            plain = most and not no and not (sentence.touches(held, DENIES) or sentence.touches(held, LACKS))
+            plain = not (gone or no or sentence.touches(held, DENIES) or sentence.touches(held, LACKS))
             rank = covered, len(held)
-            if (no if said == "no" else plain) and (best is None or rank > best[0]):
-                best = rank, Reason(said, place, sentence.start, sentence.end)
-            elif (most and not no) if said == "no" else no:
+            if no if said == "no" else plain and 4 * covered >= 3 * len(asked):
+                if best is None or rank > best[0]:
+                    best = rank, Reason(said, place, sentence.start, sentence.end)
+            elif (4 * len(held) >= 3 * len(asked) and not gone) if said == "no" else no:
                 against = max(against, rank)
     weightier = best is None or against >= best[0]
     return (None if best is None else best[1]), against[0] if weightier else 0

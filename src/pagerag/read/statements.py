@@ -64,7 +64,8 @@ _ALONE = frozenset("nothing nobody none nowhere unsupported".split())
 """Words that deny their whole clause."""
 _PART = frozenset("all every always only just everyone everything necessarily".split())
 """Words that a "not" before them denies in part alone."""
-_SKIPPED = frozenset("longer more yet also even t".split())
+_SKIPPED = frozenset("longer more yet also even position designed intended meant t".split())
+"""Words between a negation and what it denies: "not in a position to", "not meant for"."""
 _GENERAL = frozenset(
     "work works working support supports supported allow allows permit permits permitted offer offers "
     "include includes included exist exists implement implemented available enabled valid true case way "
@@ -110,15 +111,15 @@ class Statement:
         """Whether it is a question."""
         return self.text.rstrip(" \"')*_").endswith("?")
 
-    def touches(self, asked: frozenset[str], words: frozenset[str]) -> bool:
-        """Tell whether one of ``words`` stands in a clause with something of what is asked.
+    def touches(self, asked: frozenset[str], words: frozenset[str], *, least: int = 1) -> bool:
+        """Tell whether one of ``words`` stands in a clause with ``least`` of what is asked.
 
         A contracted "not" counts as a word that denies.
         """
         for clause in _CLAUSE.split(self.text):
             said = all_words(clause)
             bare = words is DENIES and _CONTRACTED.search(clause) is not None
-            if (bare or not words.isdisjoint(said)) and not asked.isdisjoint(map(stem, said)):
+            if (bare or not words.isdisjoint(said)) and len(asked.intersection(map(stem, said))) >= least:
                 return True
         return False
 
