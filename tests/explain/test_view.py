@@ -314,6 +314,7 @@ def test_found_is_the_word_itself_or_an_inflection(question, covered, missing):
         ("Which phases are there?", "first; second", {}, "enough evidence", "support the answer"),
         ("Which phases are there?", "the first and the last", {}, "enough evidence", "support the answer"),
         ("Which three phases are there?", "first; second", {}, "maybe not all", "there may be more"),
+        ("How do I see which phases are there?", "first", {}, "enough evidence", "support the answer"),
         ("What does Helgrind mean?", "a gate", {}, "enough evidence", "support the answer"),
     ],
 )

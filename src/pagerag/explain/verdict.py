@@ -128,7 +128,8 @@ def _limit(question: str, answer: Answer | None) -> tuple[str, str] | None:
         return "not every part found", f"nothing was found for {_listed(answer.unfound, 'or')}"
     if answer.confidence is not None and answer.confidence < _LIKELY:
         return "hardly sure", "it is more likely wrong than right"
-    if not answer.quotes and 0 < len(_ITEMS.split(answer.text.strip())) < things_asked(question):
+    lists = read_question(question).asks in {"which", "what", "list"}  # not "how do I see which files ...?"
+    if lists and not answer.quotes and 0 < len(_ITEMS.split(answer.text.strip())) < things_asked(question):
         return "maybe not all", "several are asked for, and there may be more"
     return None
 
