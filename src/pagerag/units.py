@@ -146,6 +146,13 @@ class Answer:
     quotes: bool = False
     unfound: tuple[str, ...] = ()
 
+    @property
+    def left_open(self) -> str:
+        """What the text leaves open, in words to be put behind it; empty where it leaves nothing."""
+        if not self.text or not self.unfound:
+            return ""
+        return f"; not found in the evidence: {', '.join(f'“{asked}”' for asked in self.unfound)}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
         return {

@@ -314,7 +314,7 @@ class Half(AtOnceReader):
 def test_what_was_not_found_is_said_beside_what_was():
     result = PageRAG(retriever=FakeRetriever(UNITS), reader=Half(), mode="sentence").ask(QUESTION)
     assert result.text == "Frankfurt"
-    assert result.statement == "Frankfurt [1]; not found: “when”"
+    assert result.statement == "Frankfurt [1]; not found in the evidence: “when”"
     assert result.to_dict()["answer"]["unfound"] == ["when"]
 
 

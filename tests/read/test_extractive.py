@@ -405,11 +405,11 @@ class TestHowAndWhyAreQuoted:
     def test_the_passage_is_quoted_from_the_telling_sentence_on(self) -> None:
         from pagerag.read.extractive import extractive_reader
 
-        sure = extractive_reader(threads=1, least_confidence=1.0)
+        sure = extractive_reader(threads=1, least_confidence=0.75)
         answer = sure.read_on(self.QUESTION, [STEPS], [REST], state="enough")
         assert answer.quotes
         assert not answer.abstained
-        assert answer.confidence is None
+        assert answer.confidence == 0.75
         first, second = answer.citations
         assert first.quote.startswith("To put a package on hold")
         assert "apt-mark hold NAME" in first.quote
@@ -421,13 +421,13 @@ class TestHowAndWhyAreQuoted:
     def test_not_where_the_evidence_may_not_suffice(self, state) -> None:
         from pagerag.read.extractive import extractive_reader
 
-        sure = extractive_reader(threads=1, least_confidence=1.0)
+        sure = extractive_reader(threads=1, least_confidence=0.75)
         assert sure.read_on(self.QUESTION, [STEPS], [REST], state=state).abstained
 
     def test_not_what_a_word_or_two_would_answer(self) -> None:
         from pagerag.read.extractive import extractive_reader
 
-        sure = extractive_reader(threads=1, least_confidence=1.0)
+        sure = extractive_reader(threads=1, least_confidence=0.75)
         assert sure.read_on("Which command holds a package?", [STEPS], [REST], state="enough").abstained
 
     def test_not_other_sections_or_documents(self) -> None:
@@ -435,7 +435,7 @@ class TestHowAndWhyAreQuoted:
 
         from pagerag.read.extractive import extractive_reader
 
-        sure = extractive_reader(threads=1, least_confidence=1.0)
+        sure = extractive_reader(threads=1, least_confidence=0.75)
         for other in (
             replace(REST, metadata={"section_path": ["Elsewhere"]}),
             replace(REST, source="other.html"),
