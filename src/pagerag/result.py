@@ -65,6 +65,7 @@ class Result:
         marks = "".join(f"[{number}]" for number in sorted({citation.number for citation in self.citations}))
         quoted = marks and not any(f"[{c.number}]" in self.text for c in self.citations)
         said = f"{self.text} {marks}" if quoted else self.text
+        said += self.answer.left_open
         if self.state == "insufficient":
             return f"{NOT_ENOUGH} Tentatively: {said}" if self.text else NOT_ENOUGH
         return said if self.text else NO_ANSWER

@@ -129,8 +129,10 @@ class Citation:
 class Answer:
     """What a reader says, and what it rests on.
 
-    ``text`` is the short answer, empty when the reader abstains. ``confidence`` is in [0, 1], or None
-    when the reader has none. ``quotes`` says that the text is nothing but the citations' quotations.
+    ``text`` is the short answer, empty when the reader abstains. ``confidence`` is the probability that the
+    text is right; None where there is no text, or the reader knows none. ``quotes`` says that the text is
+    nothing but the citations' quotations. ``unfound`` are the words with which the question asks for what the
+    text leaves open, where it asks several things.
     ``usage`` counts tokens, seconds and cost where the reader can.
     """
 
@@ -142,6 +144,14 @@ class Answer:
     usage: Mapping[str, Any] = field(default_factory=dict, compare=False)
     raw: str | None = field(default=None, compare=False, repr=False)
     quotes: bool = False
+    unfound: tuple[str, ...] = ()
+
+    @property
+    def left_open(self) -> str:
+        """What the text leaves open, in words to be put behind it; empty where it leaves nothing."""
+        if not self.text or not self.unfound:
+            return ""
+        return f"; not found in the evidence: {', '.join(f'“{asked}”' for asked in self.unfound)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able copy."""
@@ -153,6 +163,7 @@ class Answer:
             ],
             "confidence": self.confidence,
             "abstained": self.abstained,
+            "unfound": list(self.unfound),
             "reader": self.reader,
             "usage": dict(self.usage),
         }

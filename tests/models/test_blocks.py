@@ -62,6 +62,10 @@ def test_runs_of_tokens_end_with_their_block() -> None:
         ('It removes "extraneous" packages.', 'extraneous" packages', '"extraneous" packages'),
         ('It is the song "Yes" of 1990.', 'the song "Yes', 'the song "Yes"'),
         ('A 5" disk of plastic', '5" disk', '5" disk'),
+        ("Do so:\n\n    $ pip install -U Flask \nThen go.", "$ pip", "pip install -U Flask"),
+        ("$ pip install Flask", "pip", "pip"),
+        ("It costs\n$ 500 a year", "$ 500", "$ 500"),
+        ("Pay in $ or in euros", "$ or", "$ or"),
     ],
 )
 def test_answers_are_whole_words_without_loose_ends(text: str, span: str, clean: str) -> None:

@@ -302,6 +302,22 @@ def test_where_a_reader_is_silent_the_nearest_sentences_are_shown():
     assert asyncio.run(pipeline.aask(QUESTION)).nearest == result.nearest
 
 
+class Half(AtOnceReader):
+    """A reader that finds one of two things."""
+
+    name = "half"
+
+    def read(self, question, context, *, state="enough"):
+        return Answer("Frankfurt", (Citation(1, context[0].id),), 0.8, reader=self.name, unfound=("when",))
+
+
+def test_what_was_not_found_is_said_beside_what_was():
+    result = PageRAG(retriever=FakeRetriever(UNITS), reader=Half(), mode="sentence").ask(QUESTION)
+    assert result.text == "Frankfurt"
+    assert result.statement == "Frankfurt [1]; not found in the evidence: “when”"
+    assert result.to_dict()["answer"]["unfound"] == ["when"]
+
+
 def test_what_two_files_say_in_the_same_words_is_near_once():
     said = "The composer of Interstellar was born in the city of Frankfurt."
     units = [

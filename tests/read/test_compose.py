@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pagerag.read.compose import Span, Window, compose
+from pagerag.read.compose import Composed, Span, Window, compose, together
 from pagerag.units import Citation
 
 
@@ -66,3 +66,34 @@ def test_signs_are_bounded():
     signs = compose("Who?", [window(span("Ada", 1e-30, support=math.inf))]).signs("enough")
     assert 0 <= signs["p"] < 1e-20
     assert signs["support"] == 1.0
+
+
+def part(asked, text, raw, start=0, unit="a"):
+    cited = Citation(1, unit, start, start + len(text), text)
+    return Composed(text, (cited,), raw, 0.1, 1.0, 1, asked=asked)
+
+
+def test_the_best_part_is_what_there_is_hope_for():
+    found = together([part("who", "Ada", -0.1), part("when", "May", -9.0, 60)])
+    assert (found.text, found.raw, found.hope) == ("Ada; May", -9.0, -0.1)
+    assert found.of[1].text == "May"
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (("Who wrote it", "when"), "Ada"),
+        (("Which tool wrote it", "in which version"), "Ada"),
+        (("Who wrote it", "who drew it"), "Ada"),
+    ],
+)
+def test_one_place_is_the_answer_to_one_question(asked, text):
+    found = together([part(asked[0], "Ada", -0.2), part(asked[1], "Ada", -0.1)])
+    assert found.text == text
+    given = [one.text for one in found.of]
+    assert given == (["Ada", "Ada"] if asked[1].startswith("who") else ["", "Ada"])
+
+
+def test_the_same_amount_may_be_the_answer_for_each_thing():
+    same = [part("A", "ten", -0.2), part("B", "ten", -0.1)]
+    assert together(same, each=True).text == "ten; ten"

@@ -58,6 +58,13 @@ def test_single_facts(reader, context, question: str, text: str, unit: str) -> N
     assert (answer.text, answer.citations[0].candidate_id) == (text, unit)
 
 
+def test_an_answer_is_one_line_and_its_citation_the_files_own_characters(reader) -> None:
+    units = [Candidate("i", "The score of Interstellar was\nmade by the composer Hans\nZimmer.", "Film")]
+    answer = reader.read("Who is the composer of Interstellar?", units)
+    assert answer.text.endswith("Hans Zimmer")
+    assert answer.citations[0].quote.endswith("Hans\nZimmer")
+
+
 def test_the_citation_follows_the_unit(reader, context) -> None:
     answer = reader.read(QUESTION, context[::-1])
     assert answer.text == "Frankfurt"
@@ -84,12 +91,13 @@ def test_a_pool_without_the_answer_yields_none(reader, context, question: str) -
     assert answer.abstained
     assert (answer.text, answer.citations) == ("", ())
     assert answer.raw is not None
+    assert answer.confidence is None  # the probability that a text is right, and there is no text
 
 
 def test_an_empty_context_yields_none(reader) -> None:
     answer = reader.read(QUESTION, [])
     assert answer.abstained
-    assert answer.confidence == 1.0
+    assert answer.confidence is None
 
 
 def test_an_empty_question_is_an_error(reader, context) -> None:
@@ -161,6 +169,15 @@ def test_an_enumeration_is_read_thing_by_thing(reader) -> None:
     found = reader.read("on which weekday are Rye, Oat and Spelt on sale?", units)
     assert found.text == "Monday; Friday; Sunday"
     assert [c.candidate_id for c in found.citations] == ["Rye", "Oat", "Spelt"]
+
+
+def test_a_part_that_is_not_found_does_not_keep_back_another(reader, context) -> None:
+    answer = reader.read("Who composed the score of Interstellar, and what is the fee?", context)
+    assert (answer.text, answer.unfound) == ("Hans Zimmer", ("what is the fee",))
+    assert [one.candidate_id for one in answer.citations] == ["i1"]
+    whole = reader.read("Who composed the score of Interstellar, and where was he born?", context)
+    assert (whole.text, whole.unfound) == ("Hans Zimmer; Frankfurt", ())
+    assert reader.read("What is the fee, and when is it due?", context).abstained
 
 
 class TestReadingOn:
@@ -359,3 +376,70 @@ def test_two_networks_read_where_the_larger_one_is_installed(monkeypatch) -> Non
     assert named("extractive").identity != named("extractive-small").identity
     monkeypatch.setattr("pagerag.read.extractive.reader_folder", lambda: None)
     assert named("extractive").identity == named("extractive-small").identity
+
+
+STEPS = Candidate(
+    "h0",
+    "Packages can be kept from being upgraded.\n\nTo put a package on hold, mark it first. "
+    "The mark is kept over reboots:\n\n$ apt-mark hold NAME\n\nThe same tool takes it away.",
+    "Keeping packages",
+    source="keeping.html",
+    position=0,
+    metadata={"section_path": ["On hold"]},
+)
+REST = Candidate(
+    "h1",
+    "With another tool, a package is put on hold by its own command.",
+    "Keeping packages",
+    source="keeping.html",
+    position=1,
+    metadata={"section_path": ["On hold"]},
+)
+
+
+class TestHowAndWhyAreQuoted:
+    """What no short span tells is told by the passage, where the evidence is enough."""
+
+    QUESTION = "How do I put a package on hold?"
+
+    def test_the_passage_is_quoted_from_the_telling_sentence_on(self) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=0.75)
+        answer = sure.read_on(self.QUESTION, [STEPS], [REST], state="enough")
+        assert answer.quotes
+        assert not answer.abstained
+        assert answer.confidence == 0.75
+        first, second = answer.citations
+        assert first.quote.startswith("To put a package on hold")
+        assert "apt-mark hold NAME" in first.quote
+        assert STEPS.text[first.start : first.end] == first.quote
+        assert (second.number, second.candidate_id) == (2, "h1")  # the rest of its section
+        assert "[2]" in answer.text
+
+    @pytest.mark.parametrize("state", ["ambiguous", "insufficient"])
+    def test_not_where_the_evidence_may_not_suffice(self, state) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=0.75)
+        assert sure.read_on(self.QUESTION, [STEPS], [REST], state=state).abstained
+
+    def test_not_what_a_word_or_two_would_answer(self) -> None:
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=0.75)
+        assert sure.read_on("Which command holds a package?", [STEPS], [REST], state="enough").abstained
+
+    def test_not_other_sections_or_documents(self) -> None:
+        from dataclasses import replace
+
+        from pagerag.read.extractive import extractive_reader
+
+        sure = extractive_reader(threads=1, least_confidence=0.75)
+        for other in (
+            replace(REST, metadata={"section_path": ["Elsewhere"]}),
+            replace(REST, source="other.html"),
+            replace(REST, metadata={}),
+        ):
+            answer = sure.read_on(self.QUESTION, [STEPS], [other], state="enough")
+            assert {citation.candidate_id for citation in answer.citations} == {"h0"}

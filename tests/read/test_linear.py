@@ -37,7 +37,7 @@ CONTEXT = (Candidate("z", "Zimmer was born in Frankfurt.", title="Hans Zimmer"),
         lambda text: prompts.prompt("Who?", (Candidate("x", text, title=text),)),
         lambda text: polar.said_outright("Does born first stand here?", (Candidate("x", text, title="a"),)),
         lambda text: polar.said_outright(text, CONTEXT),
-        lambda text: polar.reason_for("no", "Does born first stand here?", (Candidate("x", text),), [0]),
+        lambda text: polar.weighed("no", "Does born first stand here?", (Candidate("x", text),), [0]),
         lambda text: unsaid.unsaid(Candidate("x", text, title=text[:1000]), block_starts(text)),
         lambda text: unsaid.cut_blocks(
             [(n, n + 2) for n in range(0, len(text), 2)],

@@ -115,6 +115,15 @@ def polar(kind: str, margin: float = 1.0, units: int = 1) -> Composed:
         ("no", "Are sessions kept in the cache?", "Sessions of the cache were removed.", True),
         ("no", "Can tables be locked while copied?", "Do lock tables. This is not hard.", False),
         ("no", "CoreDNS fires above 5% of requests.", "CoreDNS fires at 1% of requests.", True),
+        ("no", "Are values escaped in Kiln?", "Kiln escapes values unless told otherwise.", False),
+        ("no", "Are values escaped in forms?", "Kiln escapes values except in forms.", True),
+        ("no", "Does Kiln run in a thread?", "Kiln will run in a thread instead of the loop.", False),
+        ("no", "Does Kiln run in a loop?", "Kiln will run in a thread instead of the loop.", True),
+        ("no", "Does Kiln run on Linux?", "Kiln will only run on Linux.", False),
+        ("no", "Does Kiln run on Windows?", "Kiln will only run on Linux.", True),
+        ("no", "Does Kiln have async views?", "Extensions of Kiln do not expect async views.", False),
+        ("no", "Are all views of Kiln async?", "Not all views of Kiln are async.", False),
+        ("no", "Was support for zstd removed?", "Support for zstd was removed.", False),
         ("yes", "Does tar write zstd archives?", "tar writes archives with zstd.", True),
         ("yes", "Does tar write zstd archives?", "tar never writes archives with zstd.", False),
     ],
@@ -125,6 +134,60 @@ def test_a_networks_word_needs_a_sentence_that_bears_it_out(kind, question, text
     (cited,) = found.citations
     assert cited.quote
     assert text[cited.start : cited.end] == cited.quote
+
+
+def test_a_sentence_that_says_the_opposite_speaks_against_a_network_that_is_sure():
+    posts = "A person may hold several posts, except that the chair must be distinct."
+    found = borne_out(polar("no", 9.0), "Can a person hold several posts?", [unit(posts)])
+    assert found.ceiling == UNREASONED
+    both = unit("Kiln cannot lock files. Kiln can lock files on Linux.")
+    assert borne_out(polar("no"), "Can Kiln lock files on Linux?", [both]).ceiling == UNREASONED
+    larger = [unit("Kiln is an excellent alternative to Loom for larger sites.")]
+    asked = "Is Kiln an excellent alternative to Loom for larger sites?"
+    assert borne_out(polar("no", 9.0), asked, larger).ceiling == UNREASONED
+    assert borne_out(polar("yes"), asked, larger).ceiling == 1.0
+
+
+def test_what_a_negation_does_not_deny_is_not_denied_outright():
+    assert (
+        said(
+            "Does Kiln support async views?", unit("Tools before async support do not expect views.", "Kiln")
+        )
+        is None
+    )
+    assert said("Does Kiln support async views?", unit("Kiln does not fully support async views.")) == "no"
+
+
+def test_a_negation_may_stand_before_what_it_denies():
+    assert said("Does Kiln hold funds?", unit("Kiln is not in a position to directly hold funds.")) == "no"
+
+
+def test_a_sentence_that_may_mean_either_leaves_it_undecided():
+    plain = unit("Relational tables need schemas and Kiln has tables.")
+    assert said("Does Kiln need tables?", plain) == "yes"
+    assert said("Does Kiln need tables?", plain, unit("Not every page of Kiln needs tables.")) is None
+
+
+def test_the_same_denial_under_another_heading_is_no_opposition():
+    asked, denial = "Is the Kiln server meant for production?", "Do not use the Kiln server in production."
+    units = [unit(denial, "Notes"), unit(f"Hello there. {denial}", "Kiln", "Kiln server")]
+    assert borne_out(polar("no", units=2), asked, units).ceiling == 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "given"),
+    [
+        ("Is Kiln faster than Loom?", ("Kiln is a server.", "Loom is a server."), False),
+        ("Is Kiln faster than Loom?", ("Kiln is a fast server.", "Loom is a server."), True),
+        ("Is Kiln faster than Loom?", ("Kiln is a fast server.", "It is a server."), False),
+        ("Is Kiln older than Loom?", ("Kiln is of 1999.", "Loom came in 2004."), True),
+        ("Is Kiln older than Loom?", ("Kiln is of 1999.", "Loom came later."), False),
+        ("Is Kiln more popular than Loom?", ("Kiln is a popular server.", "So is Loom."), True),
+    ],
+)
+def test_what_is_more_than_another_is_told_where_both_are_spoken_of(question, texts, given):
+    found = borne_out(polar("no", 9.0, units=2), question, [unit(text) for text in texts])
+    assert found.ceiling == (1.0 if given else UNREASONED)
 
 
 def test_a_network_that_is_sure_needs_none():

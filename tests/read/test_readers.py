@@ -42,6 +42,60 @@ def test_it_quotes_the_sentence_that_matters(question):
     ]
 
 
+def quoted(question: str, *units: Candidate) -> list[str | None]:
+    return [citation.quote for citation in EvidenceReader().read(question, units).citations]
+
+
+def test_neither_a_numbered_heading_nor_its_number_nor_a_question_is_quoted():
+    said = "7.12. How do I hold a package?\n\nSet it to hold in dselect. Why would one hold a package?"
+    sections = {"section_path": ["7. Packages", "7.12. How do I hold a package?"]}
+    assert quoted("How do I hold a package?", Candidate("f", said, metadata=sections)) == [
+        "Set it to hold in dselect."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Then add the page tool:\n\npage add x\npage run\n\nIt rains.", "page add x\npage run"),
+        ("Now add the page tool.\n\n$ cd x\n$ . env\n$ page add x\n\nIt rains.", "$ page add x"),
+        ("You can add the page tool with\n\npage add x\n\nIt rains.", "page add x"),
+    ],
+)
+def test_what_a_sentence_introduces_is_quoted_with_it(said, shown):
+    (quote,) = quoted("How do I add the page tool?", Candidate("p", said))
+    assert quote.endswith(shown)
+    (alone,) = quoted("How do I add the page tool?", Candidate("p", said.replace(shown, f"{shown} " * 99)))
+    assert shown not in alone
+
+
+def test_a_long_sentence_that_shares_words_with_other_units_does_not_win():
+    long = "The clerk of the harbour notes ships, wares, sailors, dates, winds, tides and tolls in books."
+    answer = "Limits are exceeded at 413."
+    other = Candidate(
+        "o", "Ships, wares, sailors, dates, winds, tides and tolls of the harbour stand in books."
+    )
+    assert quoted("When is the limit exceeded?", Candidate("a", f"{long} {answer}"), other)[0] == answer
+
+
+def test_the_second_sentence_is_the_one_that_says_what_the_first_does_not():
+    said = (
+        "max_content_length: how much is read. It is set by max_content_length in a view. "
+        "Where it is exceeded, 413 is returned."
+    )
+    assert quoted("Which status is returned when max_content_length is exceeded?", Candidate("a", said)) == [
+        "max_content_length: how much is read.",
+        "Where it is exceeded, 413 is returned.",
+    ]
+
+
+def test_its_text_is_one_line_and_its_citations_the_files_own_characters():
+    given = Candidate("z", "Hans Zimmer was born\nin Frankfurt.")
+    answer = EvidenceReader().read("Where was Hans Zimmer born?", [given])
+    assert answer.text == "Hans Zimmer was born in Frankfurt. [1]"
+    assert answer.citations[0].quote == given.text
+
+
 AUTHORS = (
     "Greg Parker wrote the Mac OS X port. Robert Walsh added leak checks. Vince Weaver wrote and maintains BBV. "
     "Others wrote more."

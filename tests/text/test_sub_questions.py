@@ -26,10 +26,27 @@ def test_a_question_says_how_many_things_it_asks_for(text, parts):
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
-        ("Who signs the contract, and by when?", ("Who signs the contract?", "by when?")),
+        ("Who signs the contract, and by when?", ("Who signs the contract?", "by when signs the contract?")),
+        ("Where was Ada born and in which year?", ("Where was Ada born?", "in which year was Ada born?")),
+        (
+            "Who appoints the Secretary, and how long is the term?",
+            ("Who appoints the Secretary?", "appoints the Secretary: how long is the term?"),
+        ),
+        ("Which vote is needed, and why?", ("Which vote is needed?", "vote is needed: why?")),
+        (
+            "The tests run in which city, and who pays for them?",
+            ("The tests run in which city?", "The tests run: who pays for them?"),
+        ),
+        (
+            "Who wrote the Ada handbook, and what port does the Kiln server use?",
+            ("Who wrote the Ada handbook?", "what port does the Kiln server use?"),
+        ),
         (
             "The mutation tests: on which weekday do they run, and what is the tool called?",
-            ("The mutation tests: on which weekday do they run?", "what is the tool called?"),
+            (
+                "The mutation tests: on which weekday do they run?",
+                "The mutation tests: what is the tool called?",
+            ),
         ),
         (
             "how long may the target be dead for raise dead, resurrection and true resurrection?",
@@ -90,6 +107,21 @@ def test_things_that_are_named_apart_are_separate_questions(text, things, first)
     parts = separate_questions(text)
     assert [part.thing for part in parts] == things
     assert parts[0].text == first
+
+
+def test_a_question_is_told_by_the_words_that_stand_in_the_text():
+    parts = sub_questions("Who appoints the Secretary, when, and how long is the term?")
+    assert [part.asked for part in parts] == [
+        "Who appoints the Secretary",
+        "when",
+        "how long is the term",
+    ]
+    assert sub_questions("fees for adults, children and dogs?")[2].asked == "dogs"
+
+
+def test_no_endless_text_is_carried_over():
+    parts = sub_questions(f"Who said that {'very ' * 30}old thing, and when?")
+    assert [part.text for part in parts][1:] == ["when?"]
 
 
 def test_questions_in_one_text_are_separate_questions():

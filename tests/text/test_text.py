@@ -249,3 +249,25 @@ def test_dashes_and_quotes_part_words_in_every_text():
     words = ["lee", "s", "film", "of", "1990", "95", "a", "classic", "by", "j", "o", "neil"]
     assert all_words(plain) == words
     assert all_words(f"{plain} é") == [*words, "e"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How do I install it?", True),
+        ("why did the server stop", True),
+        ("Explain the role of the broker.", True),
+        ("What is the difference between a core and a context?", True),
+        ("What does orphaning a package mean?", True),
+        ("What happens when the disk is full?", True),
+        ("How many members are there?", False),
+        ("How long is the term?", False),
+        ("What is the default port?", False),
+        ("What is the boiling point of ethanol?", False),
+        ("Who wrote the policy?", False),
+    ],
+)
+def test_questions_that_are_told_at_length(question: str, expected: bool) -> None:
+    from pagerag.text.questions import told_at_length
+
+    assert told_at_length(read_question(question)) is expected

@@ -13,6 +13,7 @@ import numpy as np
 from pagerag.promotion import Promotion
 from pagerag.text import read_question, split_sentences
 from pagerag.text.lexicon import ANSWER_WORDS, STOP_WORDS
+from pagerag.text.sub_questions import things_asked
 from pagerag.text.tokens import all_words, fold
 from pagerag.text.wording import PlainText, is_identifier
 from pagerag.units import Answer, Candidate
@@ -43,6 +44,11 @@ _BEFORE_ORDINAL = frozenset("the this that its his her their our my your s".spli
 _ENGLISH = _WH | frozenset("the of is are were did does do has have".split())
 _KIND = {word: kind for kind, words in ANSWER_WORDS.items() for word in words.split()}
 _FLAG = {"date": 2, "number": 4}  # bits of an analysis: holds a year, holds a number
+_IS = frozenset("is are was were".split())
+_NOUN_ENDINGS = ("ss", "us", "is", "ities", "ions", "ments", "ers", "ors", "ings")
+_LIKELY = 0.5
+"""Confidence below which an answer is more likely wrong than right."""
+_ITEMS = re.compile(r"[;,\n]\s*(?:(?:and|or) )?|\s(?:and|or|&)\s")
 _Run = tuple[int, int]  # the first and the last word of a phrase
 
 
@@ -93,20 +99,39 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
             )
             return Verdict("unsure", "not every detail found", words, found.covered, found.unsaid)
         these = "1 passage supports" if count == 1 else f"{count} passages together support"
+        if (limit := _limit(promotion.question, answer)) is not None:
+            label, why = limit
+            these = these.replace("supports", "speaks for").replace("support", "speak for")
+            return Verdict("unsure", label, f"{these} {what}, but {why}{_sure(answer)}.", found.covered, ())
         return Verdict("good", "enough evidence", f"{these} {what}{_sure(answer)}.", found.covered, ())
     told = _told(found, answered=answer is not None and not silent)
     if state == "enough":
         tone, label = "unsure", "no answer found"
-        words = f"The reader saw no answer in the evidence: {told}."
+        words = f"No short answer was read from the evidence: {told}."
     else:
         tone, label = ("unsure", "may be enough") if state == "ambiguous" else ("bad", "not enough evidence")
         if answer is None or silent:
             words = f"{told[:1].upper()}{told[1:]}."
-        elif state == "ambiguous":
-            words = f"Not certain{_sure(answer, ' (', ')')}: {told}."
         else:
-            words = f"A guess from the nearest passages: {told}."
+            limit = _limit(promotion.question, answer)
+            told = f"{told}; {limit[1]}" if limit else told
+            uncertain = f"Not certain{_sure(answer, ' (', ')')}"
+            words = f"{uncertain if state == 'ambiguous' else 'A guess from the nearest passages'}: {told}."
     return Verdict(tone, label, words, found.covered, found.missing)
+
+
+def _limit(question: str, answer: Answer | None) -> tuple[str, str] | None:
+    """Return in a label and in words how far an answer goes, where it may go less far than it looks."""
+    if answer is None:
+        return None
+    if answer.unfound:
+        return "not every part found", f"nothing was found for {_listed(answer.unfound, 'or')}"
+    if answer.confidence is not None and answer.confidence < _LIKELY:
+        return "hardly sure", "it is more likely wrong than right"
+    lists = read_question(question).asks in {"which", "what", "list"}  # not "how do I see which files ...?"
+    if lists and not answer.quotes and 0 < len(_ITEMS.split(answer.text.strip())) < things_asked(question):
+        return "maybe not all", "several are asked for, and there may be more"
+    return None
 
 
 def _told(found: Coverage, *, answered: bool) -> str:
@@ -116,7 +141,8 @@ def _told(found: Coverage, *, answered: bool) -> str:
     if found.missing:
         return f"found nothing about {_listed(found.missing, 'or')}"
     if found.covered:
-        return f"found {_listed(found.covered)}{'' if answered else ', but not clearly what is asked'}"
+        spoken = _listed(found.covered)
+        return f"found {spoken}" if answered else f"the nearest passages speak of {spoken}"
     return "the question names nothing to look for"
 
 
@@ -178,6 +204,9 @@ def coverage(promotion: Promotion, answer: Answer | None = None) -> Coverage:
             lacking.append((first, last))
         elif held and words[last].folded in _KIND:  # any place answers "which city", whatever it is called
             words[last].there = True
+    wanted = _wanted(words) if silent and not asked else None
+    if wanted:
+        lacking.append(wanted)
     heads = {last if last > first else last + 1: first for first, last in asked}
     taken = _inside(lacking)
     runs = _runs(words, question, False, taken, heads)
@@ -338,12 +367,32 @@ def _asked(words: Sequence[_Word]) -> list[_Run]:
             if follows[0] in {"many", "much"} and len(follows) > 1 and follows[1] not in _LIGHT:
                 last = place + 2
         elif words[place].folded in {"what", "which", "whose"}:
-            # up to three words before a light one belong to "which", of more only the first
-            count = sum(1 for _ in takewhile(lambda word: word.telling, words[place + 1 : place + 5]))
-            last = place + (count if count <= 3 else 1)
+            # up to three words before a light one or a verb belong to "which", of more only the first
+            nouns = _until_verb(list(takewhile(lambda word: word.telling, words[place + 1 : place + 5])))
+            last = place + (nouns if nouns <= 3 else 1)
         if last > place or words[place].folded in _ALONE:
             found.append((place - (before in _BEFORE_WH), last))  # "since when"
     return found
+
+
+def _until_verb(words: Sequence[_Word]) -> int:
+    """Return how many words stand before the verb, as endings tell: "command | installs", "files | count"."""
+    for place, word in enumerate(words[1:], 1):
+        before = words[place - 1].folded
+        ends = word.folded.endswith(("s", "ed")) and not word.folded.endswith(_NOUN_ENDINGS)
+        if ends or (before.endswith("s") and not before.endswith(("ss", "us", "is"))):
+            return place
+    return len(words)
+
+
+def _wanted(words: Sequence[_Word]) -> _Run | None:
+    """Return the phrase of "what is the phone number of ...?" that names what is asked for."""
+    start = [word.folded for word in words[:3]]
+    if len(start) < 3 or start[0] not in {"what", "which"} or start[1] not in _IS or start[2] != "the":
+        return None
+    last = 2 + sum(1 for _ in takewhile(lambda word: word.telling, words[3:7]))
+    behind = words[last + 1].folded if last + 1 < len(words) else ""
+    return (3, last) if 3 <= last <= 5 and behind in _JOINING else None
 
 
 def _holds_kind(promotion: Promotion, places: Sequence[int], part: Sequence[_Word]) -> bool:

@@ -20,6 +20,9 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”"}
 _OPENING = {closing: opening for opening, closing in _CLOSING.items()}
 _LOOSE = frozenset(",;:|*`，；：、")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]")
+_PROMPT = re.compile(r"(?:^|(?<=\n))([ \t]{0,40}[$%][ \t]{1,8})(?=[^\W\d]|[./~])")
+"""What stands before a command in a line of a terminal; "$ 5" is money."""
+_LONGEST_COMMAND = 300
 _ROUNDS = 8
 """How often the rules for the ends are tried again after one of them changed something."""
 _WORD_REACH = 40
@@ -61,7 +64,11 @@ def token_blocks(starts: Sequence[int], offsets: Sequence[tuple[int, int]]) -> l
 
 
 def clean_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span grown to whole words and without loose punctuation or brackets that have no partner."""
+    """Return the span grown to whole words and without loose punctuation or brackets that have no partner.
+
+    A span that begins with a terminal's prompt is the whole command behind it: of "$ pip install x" the words
+    "$ pip" tell nobody what to type.
+    """
     start, end = _whole_words(text, start, end)
     for _ in range(_ROUNDS):
         given = start, end
@@ -83,7 +90,17 @@ def clean_span(text: str, start: int, end: int) -> tuple[int, int]:
                 end += 1
         if (start, end) == given:
             break
-    return start, end
+    return _command(text, start, end)
+
+
+def _command(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the command line that a span begins with the prompt of, without the prompt; else the span."""
+    begin = text.rfind("\n", max(0, start - _WORD_REACH), start) + 1
+    prompt = _PROMPT.match(text, begin) if start < end else None
+    if prompt is None or not prompt.start(1) <= start < prompt.end() or "\n" in text[start:end]:
+        return start, end
+    line = text[prompt.end() : prompt.end() + _LONGEST_COMMAND].partition("\n")[0].rstrip()
+    return prompt.end(), max(end, prompt.end() + len(line))
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

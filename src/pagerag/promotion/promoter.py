@@ -248,7 +248,7 @@ class Promoter:
                 # A part is judged without the whole question's vector.
                 for one in separate:
                     told = read(one.text, weights=judge.weights)
-                    parts.append(Part(one.thing or one.text, judge.judge(told, budget.fits)))
+                    parts.append(Part(one.asked, judge.judge(told, budget.fits)))
             judgement, placed = with_parts(judge.judge(evidence, budget.fits), parts, budget.fits)
         judgement = _with_copies(judgement, statements)
         core = judgement.core

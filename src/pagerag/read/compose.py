@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagerag.text.sub_questions import parts_asked
 from pagerag.units import Citation, State
@@ -13,6 +14,10 @@ __all__ = ["SIGNS", "Composed", "Span", "Window", "compose", "ranked_spans", "to
 
 SIGNS = ("p", "support", "parts", "filled", "enough", "lacking")
 """What confidence is read from, as ``Composed.signs`` tells it."""
+_WANTED = re.compile(r"\b(?:who|when|where)\b", re.IGNORECASE)
+"""Words of which two questions may want the same; "which" and "how many" want what their nouns say."""
+_NEVER = -30.0
+"""The log probability of what is no answer."""
 BESIDE = 0.15
 """A further part is as probable as the best span times this, at least."""
 
@@ -60,6 +65,15 @@ class Composed:
     """Of a yes or a no: by how much its log probability is above the other's."""
     ceiling: float = 1.0
     """The confidence that it has at most: what nothing in the text bears out is not sure."""
+    asked: str = ""
+    """Of one of several parts: the words that ask for it."""
+    of: tuple[Composed, ...] = ()
+    """The parts that this is put together of."""
+
+    @property
+    def hope(self) -> float:
+        """Return the log probability of the answer, or of its best part."""
+        return max((part.raw for part in self.of), default=self.raw)
 
     def signs(self, state: State, *, filled: bool = False) -> dict[str, float]:
         """Return what confidence is read from, each from 0 to 1.
@@ -109,20 +123,48 @@ def ranked_spans(windows: Sequence[Window]) -> list[tuple[float, Span]]:
 def together(parts: Sequence[Composed], *, each: bool = False) -> Composed:
     """Return one answer of the answers to the questions that one asks; it is as sure as its weakest part.
 
-    What is the same is said once, unless it is asked of ``each`` of several things.
+    What is the same is said once, unless it is asked of ``each`` of several things. One place is no answer to
+    "who?" and "when?": the less probable of the two is none.
     """
+    if not each:
+        parts = [
+            replace(part, text="", raw=_NEVER)
+            if any(_has_place_of(other, part, later=place < n) for n, other in enumerate(parts) if n != place)
+            else part
+            for place, part in enumerate(parts)
+        ]
     said = [part.text for part in parts if part.text]
     texts = said if each else list(dict.fromkeys(said))
     return Composed(
         "; ".join(texts),
-        tuple(dict.fromkeys(citation for part in parts for citation in part.citations)),
+        tuple(dict.fromkeys(citation for part in parts if part.text for citation in part.citations)),
         min(part.raw for part in parts),
         max(part.none for part in parts),
         min(part.support for part in parts),
         max(2, len(texts)),
         "parts",
         ceiling=min(part.ceiling for part in parts),
+        of=tuple(parts),
     )
+
+
+def _has_place_of(other: Composed, part: Composed, *, later: bool) -> bool:
+    """Tell whether another part stands where this one does, is surer of it, and asks for something else.
+
+    "Who wrote it, and who drew it?" may have one answer.
+    """
+    if other.raw < part.raw or (later and other.raw == part.raw):
+        return False
+    kinds = [found[0].lower() if (found := _WANTED.search(one.asked)) else "" for one in (part, other)]
+    same = kinds[0] != "" and kinds[0] == kinds[1]
+    return not same and any(_overlap(one, two) for one in part.citations for two in other.citations)
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    """Tell whether two citations have characters of a text in common."""
+    if one.candidate_id != other.candidate_id or None in (one.start, one.end, other.start, other.end):
+        return False
+    return max(one.start or 0, other.start or 0) < min(one.end or 0, other.end or 0)
 
 
 def _worth(window: Window) -> float:
@@ -133,10 +175,7 @@ def _worth(window: Window) -> float:
 
 def _meets(one: Span, other: Span) -> bool:
     """Tell whether two spans say the same: they overlap, or the words of one are in the other."""
-    a, b = one.citation, other.citation
-    if a.candidate_id == b.candidate_id and None not in (a.start, a.end, b.start, b.end):
-        low, high = max(a.start or 0, b.start or 0), min(a.end or 0, b.end or 0)
-        if low < high:
-            return True
+    if _overlap(one.citation, other.citation):
+        return True
     words, others = set(one.text.lower().split()), set(other.text.lower().split())
     return words <= others or others <= words

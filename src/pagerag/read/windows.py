@@ -17,6 +17,7 @@ from pagerag.models.packing import Packed, TokenUnit, pack, windows
 from pagerag.read.compose import Composed, Span, Window, compose, together
 from pagerag.read.polar import borne_out
 from pagerag.read.unsaid import cut_blocks, unsaid
+from pagerag.text.sub_questions import SubQuestion
 from pagerag.units import Candidate, Citation
 
 __all__ = ["AskedContext", "TokenContext"]
@@ -123,7 +124,7 @@ class TokenContext:
                 told = (None, None) if titled else cut
                 cited = Citation(number + 1, unit.id, told[0], told[1], said)
                 total[key] = total.get(key, 0.0) + float(np.exp(score))
-                best.setdefault(key, (said, float(logits[row]), cited))
+                best.setdefault(key, (" ".join(said.split()), float(logits[row]), cited))
         spans = [Span(best[key][0], p, *best[key][1:]) for key, p in total.items()]
         # A yes or a no rests on the units that the network calls supporting, on the best one at least.
         order = np.argsort(-logits, kind="stable").tolist()
@@ -143,7 +144,7 @@ class AskedContext:
     A part is one question, the units it is asked of, and the sequences; ``heard`` is what networks say.
     """
 
-    parts: list[tuple[str, TokenContext, list[Packed]]]
+    parts: list[tuple[SubQuestion, TokenContext, list[Packed]]]
     longest: int
     each: bool = False
     heard: list[tuple[Model, float, list[list[Logits]]]] = field(default_factory=list)
@@ -174,10 +175,14 @@ class AskedContext:
     def composed(self) -> Composed | None:
         """Return the best answer of the networks that have read, or nothing where there is none to read."""
         parts = [
-            (compose(question, said), question, read.context)
+            (compose(question.text, said), question, read.context)
             for (question, read, _), said in zip(self.parts, self.windows(), strict=True)
         ]
-        found = [borne_out(part, asked, context) for part, asked, context in parts if part is not None]
+        found = [
+            replace(borne_out(part, question.text, context), asked=question.asked)
+            for part, question, context in parts
+            if part is not None
+        ]
         if not found or len(found) < len(parts):
             return None
         return found[0] if len(found) == 1 else together(found, each=self.each)

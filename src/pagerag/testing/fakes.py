@@ -105,7 +105,7 @@ class FakeReader(AtOnceReader):
         self.calls.append((question, given, state))
         text = "" if state == "insufficient" or not given else self._text(question, given)
         if not text.strip():
-            return Answer("", abstained=True, confidence=0.0, reader=self.name)
+            return Answer("", abstained=True, reader=self.name)
         for number, unit in enumerate(given, 1):
             start = unit.text.find(text)
             if start >= 0:

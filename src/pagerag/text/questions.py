@@ -32,6 +32,14 @@ _SHORT = 12  # words; a longer text with a wh-word inside and no question mark i
 _NESTED = re.compile(
     r"\bof (?:the|a|an|this|that|its|his|her|their)\b|['’]s\b|\b(?:whose|that|which|who|where|when)\b"
 )
+_AT_LENGTH = re.compile(
+    r"(?:(?:please|can you|could you) )?"
+    r"(?:explain|describe|outline|summari[sz]e|show me how|tell me (?:how|why|about)|what happens|"
+    r"what(?:'s| is| are| was| were) the (?:main |exact |real )?"
+    r"(?:difference|purpose|meaning|reason|role|function|process|procedure|step)s?\b|"
+    r"what (?:does|do|did) [^?]{1,200}? (?:do|mean|stand for)\b)"
+)
+"""How a question opens that is answered by telling, besides "how" and "why"."""
 _WORD = re.compile(r"\w+")
 _OR = re.compile(r"\bor\b")
 # "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
@@ -114,6 +122,14 @@ def _asks(words: list[str], text: str) -> str:
         if word in QUESTION_WORDS and (place == 0 or "?" in text or len(words) < _SHORT):
             return "who" if word in {"whom", "whose"} else word
     return "what" if "?" in text else "claim"
+
+
+def told_at_length(question: Question) -> bool:
+    """Tell whether a question asks how, why or what something means: no short answer tells it.
+
+    "How many" and its like ask for a number; so does "how long".
+    """
+    return question.asks in {"how", "why"} or _AT_LENGTH.match(question.text.strip().lower()) is not None
 
 
 def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:

@@ -7,13 +7,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pagerag._remember import remember
-from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS
+from pagerag.text.lexicon import LISTING_WORDS, QUESTION_WORDS, STOP_WORDS
 
 MOST_PARTS = 4
 LONGEST = 500
 """Characters of a text that is split; a longer one is no question that somebody typed."""
 _YES_NO = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could"])
 _ASKING_WORDS = _YES_NO | QUESTION_WORDS
+_VERBS = _YES_NO | frozenset("does happens causes makes means goes comes takes gives says keeps sets".split())
+"""Words behind "what" that end like plurals and are none."""
 _PAIRED = frozenset(["vs", "versus", "respectively"])
 _SEVERAL = {"two": 2, "both": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
 _WORD = re.compile(r"\w+")
@@ -21,6 +23,18 @@ _CLAUSES = re.compile(r"[;?,/–—:]| - |\b(?:and|vs|versus|but)\b")
 _ASKING = f"(?:{'|'.join(sorted(sorted(QUESTION_WORDS), key=len, reverse=True))})"
 _BEFORE = r"(?:(?:by|to|for|in|on|at|of|from|since|until|with|under|via) ){0,2}"
 _ASKS = re.compile(rf"\b{_BEFORE}{_ASKING}\b", re.IGNORECASE)
+_PHRASE = re.compile(
+    rf"{_BEFORE}{_ASKING}\b(?: (?:many|much|long|old|far|large|big|often|tall|high|deep|soon)\b)?",
+    re.IGNORECASE,
+)
+"""What asks, at the head of a clause: "who", "since when", "how long"."""
+_NOUN = re.compile(r"(?<=what|hich) [^\W_]+$", re.IGNORECASE)
+_ASKED_LAST = re.compile(rf" {_BEFORE}{_ASKING}(?: [^\W_]+)?$", re.IGNORECASE)
+_ALONE = frozenset(["who", "where", "when", "why", "how"])
+_BACK = frozenset("it its they them their he him his she her this these those one ones".split())
+_LEAD = re.compile(r"(?:.*(?:[:;?!.]| [-\u2013\u2014])) ", re.DOTALL)
+_LONGEST_LEAD = 16
+"""Words that are carried over from the first of several questions to another."""
 _LISTED = re.compile(
     rf"{_BEFORE}(?:what|how|when|why)\b|(?:by|to|for|on|from|since|until|via) {_ASKING}\b", re.IGNORECASE
 )
@@ -48,10 +62,19 @@ _NAMED = re.compile(r"[^\W_]*[A-Z0-9_]|-")
 
 
 class SubQuestion(NamedTuple):
-    """One of the questions of a text; of an enumeration, with the thing that it asks about."""
+    """One of the questions of a text; of an enumeration, with the thing that it asks about.
+
+    ``clause`` is what stands in the text of a question that took over words of another.
+    """
 
     text: str
     thing: str = ""
+    clause: str = ""
+
+    @property
+    def asked(self) -> str:
+        """The words of the text that ask for this."""
+        return self.thing or self.clause or self.text.rstrip("?")
 
 
 def parts_asked(text: str) -> int:
@@ -64,25 +87,33 @@ def parts_asked(text: str) -> int:
     clauses = map(_WORD.findall, _CLAUSES.split(lowered))
     asking = sum(not QUESTION_WORDS.isdisjoint(words[:3]) for words in clauses)
     words = _WORD.findall(lowered)
-    told = 1
-    for first, second in pairwise(words):
-        plural = len(second) > 3 and second.endswith("s") and not second.endswith("ss")
-        if first in _SEVERAL and plural:
-            told = max(told, _SEVERAL[first])
-        if first in {"which", "what"}:
-            told = max(told, _SEVERAL.get(second, 2 if plural else 1))
-    if words and words[0] in LISTING_WORDS:
-        told = MOST_PARTS
-    elif _PAIRED.intersection(words):
+    told = things_asked(text)
+    if _PAIRED.intersection(words) and words[0] not in LISTING_WORDS:
         told = max(told, 2)
     return min(max(asking, told), MOST_PARTS)
+
+
+def things_asked(text: str) -> int:
+    """Return how many things a text asks for with one question word: numbers, plurals and lists tell."""
+    words = _WORD.findall(text.lower())
+    if words and words[0] in LISTING_WORDS:
+        return MOST_PARTS
+    told = 1
+    for first, second in pairwise(words):
+        plural = len(second) > 3 and second.endswith("s") and not second.endswith(("ss", "us", "is"))
+        if first in _SEVERAL and plural:
+            told = max(told, _SEVERAL[first])
+        if first in {"which", "what"} and second not in _VERBS:
+            told = max(told, _SEVERAL.get(second, 2 if plural else 1))
+    return told
 
 
 def sub_questions(text: str) -> tuple[SubQuestion, ...]:
     """Return the questions that a text asks one after another; the text itself where it is one question.
 
     "Who signs it, and by when?" is two questions; "how long may it last for A, B and C?" three; "the licence
-    of 4.9 vs that of 7.10" two. What stands before the first question word belongs to the first of them.
+    of 4.9 vs that of 7.10" two. What stands before the first question word belongs to all of them, and one
+    that says too little by itself ("by when?", "how long is the term?") takes over what the first asks about.
     """
     if len(text) > LONGEST:
         return (SubQuestion(text),)
@@ -161,18 +192,45 @@ def _by_clause(text: str) -> list[SubQuestion]:
         listed = before.endswith(",") and _LISTED.match(text, found.start())
         if before.endswith(_CUTS) or listed:
             cuts.append(found.start())
-    asking: list[str] = []
+    asking: list[tuple[str, str]] = []  # what leads to a question, and the question
     told = ""
     for low, high in pairwise([*cuts, len(text)]):
         bare = _bare(text[low:high])
         if _asks(bare):
-            asking.append(f"{told}{bare}?")
+            asking.append((told, bare))
             told = ""
         elif asking:
-            asking[-1] = f"{asking[-1].rstrip('?')}, {bare}?"
+            lead, before = asking[-1]
+            asking[-1] = lead, f"{before}, {bare}"
         else:
             told = f"{told}{bare}: "
-    return [SubQuestion(each) for each in asking]
+    first = "".join(asking[0]) if asking else ""
+    return [
+        SubQuestion(f"{lead}{clause}?") if place == 0 or lead else _carried(clause, first)
+        for place, (lead, clause) in enumerate(asking)
+    ]
+
+
+def _carried(clause: str, first: str) -> SubQuestion:
+    """Return a question behind another with what it needs of that: what leads to both, or what it is about.
+
+    "When?" behind "who signs the contract?" asks when it is signed, and "how long is the term?" behind "who
+    appoints the Secretary?" the Secretary's.
+    """
+    lead = _LEAD.match(first)
+    if lead and (lead[0].endswith(": ") or _PHRASE.match(first, lead.end())):
+        short = len(lead[0].split()) <= _LONGEST_LEAD
+        return SubQuestion(f"{lead[0]}{clause}?", clause=clause) if short else SubQuestion(f"{clause}?")
+    opening, phrase = _PHRASE.match(first), _PHRASE.match(clause)
+    about = (first[opening.end() :] if opening else _ASKED_LAST.sub("", first)).strip()
+    left = _WORD.findall((clause[phrase.end() :] if phrase else clause).lower())
+    bare = not left or (len(left) == 1 and _NOUN.search(clause) is not None)
+    refers = not _BACK.isdisjoint(left) or len(set(left) - STOP_WORDS) <= 1
+    if not about or len(about.split()) > _LONGEST_LEAD or not (bare or refers):
+        return SubQuestion(f"{clause}?")
+    # "when was Ada born" for "where was Ada born, and when"; a noun behind "which" is no part of "when"
+    alone = opening is not None and opening[0].lower() in _ALONE
+    return SubQuestion(f"{clause} {about}?" if bare and alone else f"{about}: {clause}?", clause=clause)
 
 
 def _bare(clause: str) -> str:

@@ -117,7 +117,15 @@ def test_counts_by_hand() -> None:
     evidence, against, answers = document_tables(found | {"config": {"k": 5, "reader": "evidence"}})
     assert evidence.rows[0][:4] == ["plain BM25", 2, 0, 2]
     assert against.rows[0][:3] == [ASK, "0 of 3", "+0"]
-    assert answers.rows[0][:6] == ["all", 4, "2 / 0", "1 / 0", "0 / 1", "0.67"]
+    assert answers.rows[0][:7] == ["all", 4, "2 / 0", "1 / 0", "0 / 1", 0, "0.67"]
+
+
+def test_an_answer_in_part_is_neither_right_nor_wrong() -> None:
+    part = row("two", False, True, "ambiguous", False) | {"in_part": True}
+    guess = row("unanswerable", False, True, "ambiguous", False) | {"in_part": True}
+    every = summarise([part, guess, row("two", True, False, "enough", True)])["all"]
+    assert (every["right"], every["wrong"], every["in_part"]) == (1, 0, 1)
+    assert (every["made_up"], every["made_up_in_part"]) == (0, 1)
 
 
 def test_risk_falls_with_coverage_by_hand() -> None:

@@ -149,8 +149,9 @@ def _answers(result: Result, command: str) -> Table:
                     )
                     for what in ("right", "wrong", "silent")
                 ),
+                counts["in_part"],
                 None if counts["precision"] is None else f"{counts['precision']:.2f}",
-                f"{counts['made_up']} of {nothing}",
+                f"{counts['made_up']} of {nothing}, in part {counts['made_up_in_part']}",
                 f"{counts['incomplete_called_enough']} of {counts['incomplete']}",
                 f"{counts['complete_called_enough']} of {asked - counts['incomplete']}",
                 " / ".join(map(str, states.values())),
@@ -165,6 +166,7 @@ def _answers(result: Result, command: str) -> Table:
             "Right",
             "Wrong",
             "Abstained",
+            "of them in part",
             "Right ÷ (right + wrong)",
             "Unanswerable, made up",
             "Incomplete evidence called enough",
@@ -174,7 +176,8 @@ def _answers(result: Result, command: str) -> Table:
         rows=rows,
         notes=(
             "Right, wrong, abstained: single / two / three. An answer is right when the question's pattern "
-            "matches it, and an abstention when it is empty, says so in words, or the state is insufficient.",
+            "matches it, and an abstention when it is empty, says so in words, or the state is insufficient. "
+            "In part: one of several things that are asked is told, and said which one is not found.",
         ),
         command=command,
     )

@@ -282,10 +282,12 @@ class DocumentsWorker:
         started = time.perf_counter()
         try:
             result = pipelines.ask.ask(item.question)
-            text, state, context = result.text, result.state, result.context
+            # A person is told what an answer leaves open, and so is who judges it.
+            text, state, context = result.text + result.answer.left_open, result.state, result.context
             sure: dict[str, Any] = {
                 "sufficiency": round(float(result.promotion.sufficiency), 6),
                 "confidence": result.answer.confidence,
+                "in_part": bool(result.answer.left_open),
             }
         except EmptyPoolError:
             text, state, context, sure = "", "insufficient", (), {}
@@ -362,6 +364,8 @@ def _counts(rows: Sequence[Row]) -> dict[str, Any]:
         "wrong": wrong,
         "precision": right / (right + wrong) if right + wrong else None,
         "made_up": sum(not row["abstained"] for row in by_kind["unanswerable"]),
+        "in_part": sum(row.get("in_part", False) for row in answerable),
+        "made_up_in_part": sum(row.get("in_part", False) for row in by_kind["unanswerable"]),
         "incomplete": len(incomplete),
         "incomplete_called_enough": sum(row["state"] == "enough" for row in incomplete),
         "complete_called_enough": sum(row["state"] == "enough" and all(row["facts"]) for row in answerable),
