@@ -30,6 +30,7 @@ def said(question: str, *context: Candidate) -> str | None:
         ("Is tmux a terminal multiplexer?", "NAME tmux — terminal multiplexer", "tmux", "yes"),
         ("Is libffi thread-safe?", "libffi is not completely thread-safe.", "libffi", "no"),
         ("Can tables be locked?", "Tables can't be locked.", "", "no"),
+        ("Is it possible to register a view?", "Views cannot be registered at this time.", "", "no"),
         (
             "Does wget work in the background?",
             "It can work in the background, while you are not in.",

@@ -245,8 +245,9 @@ def stem(word: str) -> str:
     if not word.isalpha() or len(word) < 4 or _VOWELS.isdisjoint(word[:-1]):  # HTTPS is not HTTP
         return word
     plain = _IRREGULAR.get(word) or term_of(word) or word
-    for ending in _ENDINGS:
-        if plain.endswith(ending) and len(plain) - len(ending) >= 3:
-            plain = plain[: -len(ending)]
-            break
+    for _ in range(2):  # "registered" has an ending more than "register"
+        for ending in _ENDINGS:
+            if plain.endswith(ending) and len(plain) - len(ending) >= 3:
+                plain = plain[: -len(ending)]
+                break
     return plain[:-1] if len(plain) > 2 and plain[-1] == plain[-2] else plain
