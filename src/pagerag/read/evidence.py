@@ -37,7 +37,7 @@ _MARKS = " \t#*_=.:"
 _NUMBER = re.compile(r"^(?:\d{1,3}|[a-z](?=\.\d))(?:\.\d{1,3})*+(?:[.)]|(?=\s)|$)\s*")
 """Of a heading: 7.12., 3), A.1."""
 _ASKS = re.compile(r"[?\uff1f][\"')*_]*$")
-_BLANK_LINE = re.compile(r"\s*\n[ \t\r]*\n")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*+\n")
 _PROMPT = re.compile(r"[$%] \S")
 
 
@@ -146,7 +146,7 @@ def _best_sentences(
             }
             links = set(analysis.entities[second]) - set(analysis.entities[first])
             resembles = _resembles(held[second], held[first], weight) and links.isdisjoint(elsewhere)
-            if not resembles and more[second] >= _AS_GOOD * scores[first]:
+            if not resembles and more[second] >= _AS_GOOD * (scores[first] - 2 * rare * bool(said)):
                 chosen.append(second)
         spans = _introduced(unit.text, analysis.spans, sorted(chosen))
         yield given[number], _told_on(analysis.spans, spans, telling) if whole else spans
@@ -194,7 +194,7 @@ def _introduced(text: str, spans: Sequence[tuple[int, int]], places: Sequence[in
         if place + 1 < len(spans):
             low = spans[place + 1][0]
             blank = _BLANK_LINE.search(text, low, low + _LONGEST_INTRODUCED)
-            high = blank.start() if blank else spans[-1][1]
+            high = low + len(text[low : blank.start()].rstrip()) if blank else spans[-1][1]
             leads = text[end - 1] in ":\uff1a" or text[end - 1].islower() or _PROMPT.match(text, low)
             end = high if leads and high - low <= _LONGEST_INTRODUCED else end
         found.append((start, end))

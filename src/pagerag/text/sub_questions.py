@@ -32,7 +32,8 @@ _NOUN = re.compile(r"(?<=what|hich) [^\W_]+$", re.IGNORECASE)
 _ASKED_LAST = re.compile(rf" {_BEFORE}{_ASKING}(?: [^\W_]+)?$", re.IGNORECASE)
 _ALONE = frozenset(["who", "where", "when", "why", "how"])
 _BACK = frozenset("it its they them their he him his she her this these those one ones".split())
-_LEAD = re.compile(r"(?:.*(?:[:;?!.]| [-\u2013\u2014])) ", re.DOTALL)
+_LEAD_END = re.compile(r"(?:[:;?!.]| [-\u2013\u2014]) ")
+"""The end of what leads to a question: "X is old: who made it"."""
 _LONGEST_LEAD = 16
 """Words that are carried over from the first of several questions to another."""
 _LISTED = re.compile(
@@ -217,10 +218,10 @@ def _carried(clause: str, first: str) -> SubQuestion:
     "When?" behind "who signs the contract?" asks when it is signed, and "how long is the term?" behind "who
     appoints the Secretary?" the Secretary's.
     """
-    lead = _LEAD.match(first)
-    if lead and (lead[0].endswith(": ") or _PHRASE.match(first, lead.end())):
-        short = len(lead[0].split()) <= _LONGEST_LEAD
-        return SubQuestion(f"{lead[0]}{clause}?", clause=clause) if short else SubQuestion(f"{clause}?")
+    lead = first[: max((found.end() for found in _LEAD_END.finditer(first)), default=0)]
+    if lead and (lead.endswith(": ") or _PHRASE.match(first, len(lead))):
+        short = len(lead.split()) <= _LONGEST_LEAD
+        return SubQuestion(f"{lead}{clause}?", clause=clause) if short else SubQuestion(f"{clause}?")
     opening, phrase = _PHRASE.match(first), _PHRASE.match(clause)
     about = (first[opening.end() :] if opening else _ASKED_LAST.sub("", first)).strip()
     left = _WORD.findall((clause[phrase.end() :] if phrase else clause).lower())
