@@ -64,7 +64,7 @@ def answer(
                 "context": name,
                 "f1": score.f1,
                 "em": score.em,
-                "confidence": said.confidence,
+                "confidence": said.confidence or 0.0,  # no answer is never right
                 "cites_gold": bool(cited & gold),
                 "full": gold <= {unit.id for unit in context},
             }
