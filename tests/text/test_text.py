@@ -262,6 +262,8 @@ def test_dashes_and_quotes_part_words_in_every_text():
         ("What happens when the disk is full?", True),
         ("How many members are there?", False),
         ("How long is the term?", False),
+        ("How soon will I hear back?", False),
+        ("Once it is built, how is it run?", True),
         ("What is the default port?", False),
         ("What is the boiling point of ethanol?", False),
         ("Who wrote the policy?", False),

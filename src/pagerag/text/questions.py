@@ -40,6 +40,10 @@ _AT_LENGTH = re.compile(
     r"what (?:does|do|did) [^?]{1,200}? (?:do|mean|stand for)\b)"
 )
 """How a question opens that is answered by telling, besides "how" and "why"."""
+_HOW = re.compile(
+    r"\bhow (?:do|does|did|can|could|should|would|will|must|may|might|is|are|was|were|has|have|had|to|come)\b"
+)
+"""How something is done or comes about; "how heavy" and "how soon" ask for a measure."""
 _WORD = re.compile(r"\w+")
 _OR = re.compile(r"\bor\b")
 # "Both" compares when it stands before names, or after the verb: not in "plays both guard positions".
@@ -127,9 +131,11 @@ def _asks(words: list[str], text: str) -> str:
 def told_at_length(question: Question) -> bool:
     """Tell whether a question asks how, why or what something means: no short answer tells it.
 
-    "How many" and its like ask for a number; so does "how long".
+    "How many" and its like ask for a number; so do "how long" and "how soon".
     """
-    return question.asks in {"how", "why"} or _AT_LENGTH.match(question.text.strip().lower()) is not None
+    text = question.text.strip().lower()
+    how = question.asks == "how" and _HOW.search(text) is not None
+    return how or question.asks == "why" or _AT_LENGTH.match(text) is not None
 
 
 def _runs(tokens: tuple[str, ...], least: int) -> tuple[str, ...]:
