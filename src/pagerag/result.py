@@ -104,14 +104,13 @@ class Result:
         """
         if self.text or self.answer.citations:
             return () if self.text else _once(self.answer.citations)
-        from pagerag.read.evidence import EvidenceReader
+        from pagerag.read.evidence import quotations
 
-        read = EvidenceReader().read(self.question, self.units[:NEAREST], state="insufficient")
-        return _once(read.citations)
+        return _once(quotations(self.question, self.units[:NEAREST]))
 
     @property
     def sentences(self) -> tuple[tuple[Citation, str], ...]:
-        """What is cited or nearest, by number and place, with the sentences in which it stands.
+        """What is cited or nearest, by number and place, with the sentences in which it stands, in one line.
 
         Each of them is there once; a citation that names no place stands for the beginning of its unit.
         """
@@ -263,8 +262,8 @@ def _around(unit: Candidate, citation: Citation) -> str:
 
     if citation.start is None or citation.end is None:
         return clip(unit.text, 240)
-    spans = sentences_of(citation, unit)
-    return unit.text[spans[0][0] : spans[-1][1]] if spans else unit.text[citation.start : citation.end]
+    spans = sentences_of(citation, unit) or [(citation.start, citation.end)]
+    return " ".join(unit.text[spans[0][0] : spans[-1][1]].split())
 
 
 def _passage(unit: Candidate) -> str:

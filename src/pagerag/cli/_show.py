@@ -41,7 +41,7 @@ def show_result(result: Result, *, verbose: bool = False) -> None:
     for citation, said in result.sentences:
         unit = result.units[citation.number - 1]
         print(f"  {paint(f'[{citation.number}]', 'cyan')} {paint(unit.title or unit.id, 'bold')}")
-        for line in textwrap.wrap(" ".join(said.split()), width() - 6) or [""]:
+        for line in textwrap.wrap(said, width() - 6) or [""]:
             print(f"      {line}")
         place = result.place(citation)
         shown = paint(str(_from_here(place)), "dim")

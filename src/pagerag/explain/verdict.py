@@ -98,12 +98,13 @@ def verdict(promotion: Promotion, answer: Answer | None = None) -> Verdict:
                 f"{these} for {what}, but nothing there says {_listed(found.unsaid, 'or')}{_sure(answer)}."
             )
             return Verdict("unsure", "not every detail found", words, found.covered, found.unsaid)
-        these = "1 passage supports" if count == 1 else f"{count} passages together support"
+        these, s = ("1 passage", "s") if count == 1 else (f"{count} passages together", "")
         if (limit := _limit(promotion.question, answer)) is not None:
             label, why = limit
-            these = these.replace("supports", "speaks for").replace("support", "speak for")
-            return Verdict("unsure", label, f"{these} {what}, but {why}{_sure(answer)}.", found.covered, ())
-        return Verdict("good", "enough evidence", f"{these} {what}{_sure(answer)}.", found.covered, ())
+            words = f"{these} speak{s} for {what}, but {why}{_sure(answer)}."
+            return Verdict("unsure", label, words, found.covered, ())
+        words = f"{these} support{s} {what}{_sure(answer)}."
+        return Verdict("good", "enough evidence", words, found.covered, ())
     told = _told(found, answered=answer is not None and not silent)
     if state == "enough":
         tone, label = "unsure", "no answer found"

@@ -110,7 +110,7 @@ def _written(result: Result, held: Held, request: Request) -> tuple[str, list[di
         start = marks[number] if marks[number] >= 0 else len(text)
         text += f"{mark} {said or cited[number].candidate_id}"
         if silent:  # a quotation, which a blank line ends where Markdown is shown
-            words = (f"\n> {' '.join(one.split())}" for citation, one in told if citation.number == number)
+            words = (f"\n> {one}" for citation, one in told if citation.number == number)
             text += f"{''.join(words)}\n"
         annotations.append(
             {
